@@ -53,7 +53,7 @@ export async function startEveryProtocol(options: {
       { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },
       { name: "https", address: "127.0.0.1", port: 443, protocol: "https", tls: files },
     ],
-    // Who asks for a server that is gone is answered at once, unless the test is of that.
+    // Who asks for a server that is gone gets a response at once, unless the test is of that.
     upstreams: (options.upstreams ?? []).map((one) => ({ holdMs: 0, ...one })),
     virtualServers: [
       {

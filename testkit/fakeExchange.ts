@@ -27,7 +27,7 @@ export interface FakeOptions {
   client?: Partial<ClientInfo>;
   server?: Partial<VirtualServerConfig>;
   route?: RouteRuntime | undefined;
-  /** `sendData` answers false, and `onDrain` comes in a later turn. */
+  /** `sendData` returns false, and `onDrain` comes in a later turn. */
   slow?: boolean;
   pieceBytesMax?: number;
 }

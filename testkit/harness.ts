@@ -35,7 +35,7 @@ export interface TestProxy {
   close(): Promise<void>;
 }
 
-/** Serves the routes on one http listener; the default server is the only one and answers for every host. */
+/** Serves the routes on one http listener; the default server is the only one and responds for every host. */
 export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
   const folder = mkdtempSync(join(tmpdir(), "portico-test-"));
   const port = await freePort();
@@ -43,7 +43,7 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
     version: 1,
     logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
     listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
-    // Who asks for a server that is gone is answered at once, unless the test is of that.
+    // Who asks for a server that is gone gets a response at once, unless the test is of that.
     upstreams: (options.upstreams ?? []).map((one) => ({ holdMs: 0, ...one })),
     virtualServers: [
       { name: "application", serverNames: ["_"], default: true, listeners: ["http"], routes: options.routes },

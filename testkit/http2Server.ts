@@ -23,7 +23,7 @@ import "./transientBytes.js";
 export * from "./http2Session.js";
 
 export interface Http2ServerOptions {
-  /** Routes by path, each answered by a function; they match whole segments. */
+  /** Routes by path, each with a function that responds; they match whole segments. */
   readonly actions?: Readonly<Record<string, (exchange: Exchange) => void>>;
   /** Fields of all those routes. */
   readonly route?: Partial<RouteInput>;
@@ -153,8 +153,8 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
   return new Dispatcher(config, routes, logs.mainAccess, serving.counts);
 }
 
-/** Answers with a whole body at once. */
-export function answer(exchange: Exchange, status: number, body = "", headers: string[] = []): void {
+/** Responds with a whole body at once. */
+export function respond(exchange: Exchange, status: number, body = "", headers: string[] = []): void {
   exchange.sendHead(status, "", headers, Buffer.byteLength(body));
   if (body !== "") exchange.sendData(Buffer.from(body));
   exchange.end();

@@ -235,7 +235,7 @@ export type MessageKind =
   | { readonly type: "request" }
   | {
       readonly type: "response";
-      /** Method of the request that it answers. */
+      /** Method of its request. */
       readonly method: string;
       /** Whether the peer has closed the connection. */
       readonly ended: boolean;

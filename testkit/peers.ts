@@ -137,26 +137,26 @@ export class RawUpstream extends LoopbackServer {
   }
 }
 
-/** Answers every whole request, given by its first line and body, and keeps the connection. */
-export function answeringWhole(answer: (request: Message) => string): (socket: net.Socket) => void {
+/** Responds to every whole request, given by its first line and body, and keeps the connection. */
+export function respondingWhole(respond: (request: Message) => string): (socket: net.Socket) => void {
   return (socket) => {
     let unread: Buffer = Buffer.alloc(0);
     socket.on("data", (chunk: Buffer) => {
       const bytes = Buffer.concat([unread, chunk]);
       const { messages, rest } = wholeMessages(bytes, { type: "request" });
       unread = bytes.subarray(bytes.length - rest);
-      for (const request of messages) socket.write(Buffer.from(answer(request), "latin1"));
+      for (const request of messages) socket.write(Buffer.from(respond(request), "latin1"));
     });
   };
 }
 
-/** Answers every request head with the same bytes, keeping the connection. */
-export function answering(response: string): (peer: Accepted) => void {
+/** Responds to every request head with the same bytes, keeping the connection. */
+export function responding(response: string): (peer: Accepted) => void {
   return (peer) => {
-    let answered = 0;
+    let responded = 0;
     peer.socket.on("data", () => {
       const requests = peer.received.split("\r\n\r\n").length - 1;
-      for (; answered < requests; answered++) peer.send(response);
+      for (; responded < requests; responded++) peer.send(response);
     });
   };
 }

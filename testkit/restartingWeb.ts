@@ -48,7 +48,7 @@ export class RestartingWeb {
     this.server = server;
   }
 
-  /** It listens no longer; requests that it has are answered. */
+  /** It listens no longer; requests that it has get a response. */
   async down(): Promise<void> {
     const { server } = this;
     this.server = undefined;

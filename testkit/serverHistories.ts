@@ -15,7 +15,7 @@ interface Known {
 type Chosen = Pick<Balancer, "choose" | "order" | "begun" | "ended" | "responded" | "failed">;
 
 /**
- * Servers go up, down, slow and into drains at random times, and requests come, are answered, fail and end between. Each
+ * Servers go up, down, slow and into drains at random times, and requests come, get a response, fail and end between. Each
  * request's server has to be one that the rules allow.
  *
  * @returns the first step that broke a rule, in words; undefined if none did

@@ -7,7 +7,7 @@ const sessions = new Map<string, Buffer>();
 
 export interface TlsClient {
   readonly port: number;
-  /** Undefined for none: the listener's own certificate answers. */
+  /** Undefined for none: the listener's own certificate responds. */
   readonly serverName?: string;
   readonly protocol: "http/1.1" | "h2";
   /**

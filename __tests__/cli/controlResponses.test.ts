@@ -14,8 +14,8 @@ import { parseRequest } from "../../src/runtime/supervisor/control.js";
  * likes, and gets nothing by it.
  */
 
-async function asked(command: string, answer: (socket: Socket) => void, seconds = 60) {
-  const folder = mkdtempSync(join(tmpdir(), "portico-answers-"));
+async function asked(command: string, respond: (socket: Socket) => void, seconds = 60) {
+  const folder = mkdtempSync(join(tmpdir(), "portico-responses-"));
   const control = join(folder, "control.sock");
   const sockets = new Set<Socket>();
   const proxy = createServer((socket) => {
@@ -24,7 +24,7 @@ async function asked(command: string, answer: (socket: Socket) => void, seconds 
       .on("error", () => undefined)
       .once("data", (data: Buffer) => {
         request = data.toString();
-        answer(socket);
+        respond(socket);
       });
   }).listen(control);
   await once(proxy, "listening");
@@ -146,13 +146,13 @@ web       http://a:3  out in 2 workers  0
     await listed(
       server(1, { drained: true, inProgress: 1 }),
       server(2, { backup: true }),
-      server(3, { down: true, why: "answered 503" }),
+      server(3, { down: true, why: "responded with 503" }),
     ),
   ).toMatchInlineSnapshot(`
 "UPSTREAM  SERVER      STATE       IN PROGRESS  WHY
 web       http://a:1  drained     1
 web       http://a:2  up, backup  0
-web       http://a:3  down        0            answered 503
+web       http://a:3  down        0            responded with 503
 "
 `);
 });
@@ -173,10 +173,10 @@ test.each([
   Object.assign(stdout, { isTTY: true, rows: 4, columns: 40 });
   env["TERM"] = name;
   try {
-    const answered = says({ ok: true, value: { message: "", overview: sampleOverview() } });
+    const responded = says({ ok: true, value: { message: "", overview: sampleOverview() } });
     const { code, text } = await asked("status --watch", (socket) => {
       if (++asks === 2) process.emit("SIGINT");
-      answered(socket);
+      responded(socket);
     });
     const lines = ["portico 0.1.0, up for 3 d 4 h, generati…", "http 0.0.0.0:80  https 0.0.0.0:443"];
     expect(code).toBe(0);
@@ -259,11 +259,11 @@ test.each<object>([
 test("`status --watch` asks again and again, until it is interrupted", async () => {
   let asks = 0;
   const overview = sampleOverview();
-  const answered = says({ ok: true, value: { message: "", overview } });
+  const responded = says({ ok: true, value: { message: "", overview } });
   const { code, text } = await asked("status --watch --json", (socket) => {
     asks++;
     if (asks === 3) process.emit("SIGINT");
-    answered(socket);
+    responded(socket);
   });
   const lines = text.trimEnd().split("\n");
   expect([code, asks, lines.length]).toEqual([0, 3, 3]);
@@ -271,13 +271,13 @@ test("`status --watch` asks again and again, until it is interrupted", async () 
 });
 
 test("`status --watch` ends at once when it is interrupted while it asks", async () => {
-  const answered = says({ ok: true, value: { message: "", overview: sampleOverview() } });
+  const responded = says({ ok: true, value: { message: "", overview: sampleOverview() } });
   let late: Promise<string> | undefined;
   const ended = asked("status --watch --json", (socket) => {
     process.emit("SIGINT");
     // Begun before a pause of the command, which is as long, could begin.
     late = sleep(1_000, "late", { ref: false });
-    answered(socket);
+    responded(socket);
   }).then(({ code }) => code);
   expect(await Promise.race([ended, eventually(() => late !== undefined).then(() => late)])).toBe(0);
 });

@@ -449,7 +449,7 @@ describe("preview and check --live", () => {
     ).toHaveLength(5);
   });
 
-  test("for a name that the config does not have, the default server answers, and the cause is named", async () => {
+  test("for a name that the config does not have, the default server responds, and the cause is named", async () => {
     const root = await layOutHost("name", { mode: "plain", host: "files.example.org" });
     const { at } = await startPreview(root);
     const { out } = await portico(

@@ -138,7 +138,7 @@ test.each<[string, object, string, string[]]>([
   expect(groups.map((group) => group.changes)).toEqual(changes.length === 0 ? [] : [changes]);
 });
 
-test("what answers, before and after, by kind of action", async () => {
+test("the responses, before and after, by kind of action", async () => {
   const status = {
     name: "state",
     path: "/status",

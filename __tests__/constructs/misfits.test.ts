@@ -118,7 +118,7 @@ describe.each(Object.entries(CALLS))("%s", (what, call) => {
   const names = propsOf(call);
   const shared = site();
 
-  test("each prop with what does not fit is answered in our own words, once", () => {
+  test("each prop with what does not fit has a message in our own words, once", () => {
     for (const name of names) for (const misfit of MISFITS) wellSaid(() => call(shared, { [name]: misfit }));
   });
 

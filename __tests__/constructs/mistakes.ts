@@ -72,7 +72,7 @@ const KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 const DAEMON = { command: ["/srv/d"], type: "exec", user: "sync" };
 const FILES = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;
 
-/** What is done; what it is answered with is in `render/golden/mistakes.txt`. */
+/** What is done; the messages are in `render/golden/mistakes.txt`. */
 export type Mistake = readonly [what: string, make: (site: Site) => unknown];
 
 const of = (prefix: string, rows: readonly Mistake[]): readonly Mistake[] =>

@@ -34,7 +34,7 @@ interface Site {
 
 const FILES = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;
 
-/** A host with a proxy that answers on port 80, built from parts. */
+/** A host with a proxy that responds on port 80, built from parts. */
 function site(props: Partial<ReverseProxyProps> = {}): Site {
   const stack = newStack();
   const host = new Host(stack, "host", { address: "192.0.2.10" });

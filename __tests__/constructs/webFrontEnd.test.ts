@@ -101,7 +101,7 @@ test("in plain mode the application is on port 80", () => {
   expect(front.redirect).toBeUndefined();
 });
 
-test("what a route is expected to answer is written, or nothing is", () => {
+test("the expected response of a route is written, or nothing is", () => {
   const stack = newStack();
   const proxy = new ReverseProxy(stack, "Proxy", {
     host: new Host(stack, "Host", { address: "192.0.2.10", delivery: Delivery.local({ root: "/o" }) }),

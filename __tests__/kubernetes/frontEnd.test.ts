@@ -418,7 +418,7 @@ describe("the network policy", () => {
   });
 });
 
-test("the service in a cluster answers as on a host", () => {
+test("the service in a cluster responds as on a host", () => {
   const { stack } = site(
     { volumes: [{ mountPath: "/srv/media", claimName: "media" }] },
     (one) => fileSync(one).proxy,

@@ -184,8 +184,8 @@ describe("redirects are followed through the proxy's own listeners", () => {
     ],
     ["back and forth", [server(to("https")), tls(to("http"))], [LOOP(0), LOOP(1)]],
     ["into a loop of another", [server(to("https")), tls(to("https"))], [LOOP(0), LOOP(1)]],
-    ["to what answers", [server(to("https")), tls(responses)], []],
-    ["to a path that nothing answers", [server(to("https")), tls({})], []],
+    ["to a path with a response", [server(to("https")), tls(responses)], []],
+    ["to a path without a route", [server(to("https")), tls({})], []],
     ["to a host elsewhere", [server(to("http", "elsewhere.example")), tls(responses)], []],
     [
       "to a name of a wildcard",
@@ -212,7 +212,7 @@ describe("redirects are followed through the proxy's own listeners", () => {
     ],
     [
       // More redirects than listeners.
-      "from name to name, until one answers",
+      "from name to name, until one responds",
       [
         named("a.example", to("http", "b.example")),
         named("b.example", to("http", "c.example")),

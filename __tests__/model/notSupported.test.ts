@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseConfig } from "../../src/model/index.js";
 import { NOT_SUPPORTED } from "../../src/model/notSupported.js";
 
-/** What other proxies do and this one does not: a field or value for it is answered with what to do instead. */
+/** What other proxies do and this one does not: the message for such a field or value says what to do instead. */
 
 test("README lists each of them, with the same words as the errors", () => {
   const readme = readFileSync(join(__dirname, "../../README.md"), "utf8");
@@ -46,7 +46,7 @@ const fixesOf = (document: object): string[] => {
 };
 
 /**
- * What users of other proxies type, and the begin of what they are answered: directives of nginx and Caddy, keys of Traefik,
+ * What users of other proxies type, and the begin of the messages: directives of nginx and Caddy, keys of Traefik,
  * Envoy and HAProxy, options of the servers that come with web frameworks. A table of its own: one that came from the source
  * would be wrong where the source is.
  */
@@ -132,7 +132,7 @@ test.each<[what: string, values: string[], more: (value: string) => Parameters<t
     ["www.*", "*", "~^www", ".example.org"],
     (name) => ({ server: { serverNames: [name] } }),
   ],
-])("%s is answered with what there is instead, for %j", (what, values, more) => {
+])("the message for %s says what there is instead, for %j", (what, values, more) => {
   const begin = expect.stringMatching(`^Not supported: ${what}`);
   for (const value of values) expect([value, fixesOf(config(more(value)))]).toEqual([value, [begin]]);
 });

@@ -348,7 +348,7 @@ describe("parseConfig", () => {
       { scheme: "http", port: 80 },
       true,
     ],
-    ["http to https that answers", { scheme: "https", port: 443 }, undefined, false],
+    ["http to https that responds", { scheme: "https", port: 443 }, undefined, false],
     ["https to another port", { scheme: "https", port: 443 }, { scheme: "https", port: 8443 }, false],
     ["http to another host", { scheme: "http", port: 80, host: "other.example" }, undefined, false],
   ])("redirect loops: %s", (_name, onHttp, onHttps, loops) => {

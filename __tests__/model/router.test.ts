@@ -2,7 +2,7 @@ import fc from "../../testkit/property.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { parseConfig, type ProxyConfig, type RouteConfig, Router } from "../../src/model/index.js";
 
-/** Which server has a name, and which route answers a path (decisions 1.3), against the definition in as many words. */
+/** Which server has a name, and which route responds to a path (decisions 1.3), against the definition in as many words. */
 
 /** `exact /a`: a route and its name. */
 type Named = `${RouteConfig["match"]} ${string}`;

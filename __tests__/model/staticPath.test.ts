@@ -17,7 +17,7 @@ test.each([
   expect(restBelow({ match, path: route }, path)).toBe(rest);
 });
 
-test("files are below the root as below any directory, and answer GET and HEAD", () => {
+test("files are below the root as below any directory, and respond to GET and HEAD", () => {
   expect(["/", "/srv"].map(belowDirectory)).toEqual(["", "/srv"]);
   expect(["GET", "HEAD", "POST", "get", ""].filter(isFileMethod)).toEqual(["GET", "HEAD"]);
 });

@@ -101,7 +101,7 @@ describe("the watch on readiness", () => {
     await becomes("1\n");
     await listen(port);
     await becomes("0\n");
-    // It answers nothing.
+    // It does not respond.
     response = "";
     await becomes("1\n");
     // It runs no program while it watches.

@@ -43,7 +43,7 @@ import { eventually } from "../../testkit/waiting.js";
 
 /**
  * Each request of an order and what follows from each response. `proof/acme/` has the same with a real authority, which
- * has few of these responses; this one is a script: what it answers by default makes an order succeed.
+ * has few of these responses; this one is a script: its default responses make an order succeed.
  */
 
 interface Said {
@@ -68,7 +68,7 @@ let requests: string[];
 let signers: string[];
 let waits: number[];
 let now: number;
-let answered: (readonly Challenge[])[];
+let responded: (readonly Challenge[])[];
 let unfit: string | undefined;
 /** What was logged and installed. */
 let lines: string[];
@@ -87,7 +87,7 @@ beforeAll(async () => {
     request.on(
       "end",
       () =>
-        void answer(request.method!, request.url!, Buffer.concat(chunks), request.headers, response).catch(
+        void respond(request.method!, request.url!, Buffer.concat(chunks), request.headers, response).catch(
           (error: Error) => (unexpected.push(error), response.destroy()),
         ),
     );
@@ -98,7 +98,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-async function answer(
+async function respond(
   method: string,
   url: string,
   body: Buffer,
@@ -204,7 +204,7 @@ const NAMES = ["a.example", "b.example"];
 const clock: Clock = {
   now: () => now,
   wait: (ms, signal) => {
-    // Workers get half a minute to answer challenges, which here they do at once.
+    // Workers get half a minute to respond to challenges, which here they do at once.
     if (ms === 30_000) return new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
     waits.push(ms);
     now += ms;
@@ -213,7 +213,7 @@ const clock: Clock = {
 };
 
 const host: AcmeHost = {
-  respondToChallenges: (challenges) => (answered.push(challenges), Promise.resolve()),
+  respondToChallenges: (challenges) => (responded.push(challenges), Promise.resolve()),
   unfit: () => Promise.resolve(unfit),
   install: (issued) => {
     installed = issued;
@@ -225,7 +225,7 @@ const host: AcmeHost = {
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "portico-order-"));
   writeFileSync(join(folder, "roots.pem"), ca.cert);
-  [requests, signers, waits, answered, unexpected, lines] = [[], [], [], [], [], []];
+  [requests, signers, waits, responded, unexpected, lines] = [[], [], [], [], [], []];
   script = usual();
   now = Date.now();
   unfit = installed = keyIdentifier = undefined;
@@ -303,7 +303,7 @@ describe("an order", () => {
     const { crv, kty, x, y } = createPublicKey(account.key).export({ format: "jwk" });
     const thumbprint = createHash("sha256").update(JSON.stringify({ crv, kty, x, y })).digest("base64url");
     expect(account).toEqual({ key: expect.any(String), url: `${base}/account/1`, orders: `${base}/orders` });
-    expect(answered).toEqual([
+    expect(responded).toEqual([
       [{ type: "http-01", token: TOKEN, keyAuthorization: `${TOKEN}.${thumbprint}` }],
       [],
     ]);
@@ -381,12 +381,12 @@ describe("an order", () => {
         },
       ],
     });
-    // It goes on where it was, and answers its challenges before.
+    // It goes on where it was, and responds to its challenges before.
     script["/order/1"] = order!;
-    [requests, answered] = [[], []];
+    [requests, responded] = [[], []];
     const { order: next } = begin();
     expect(await next.resume()).toBe(true);
-    expect([answered.length, requests.length]).toEqual([1, 0]);
+    expect([responded.length, requests.length]).toEqual([1, 0]);
     await next.complete({ id: undefined, asked: false });
     expect(requests).not.toContain(NEW_ORDER);
     expect(readdirSync(join(folder, "c"))).toEqual(["certificate.pem"]);
@@ -482,7 +482,7 @@ const at =
   (path: string, said: Said): (() => void) =>
   () =>
     void (script[path] = () => said);
-/** Changes what is answered by default. */
+/** Changes a default response. */
 const changed =
   (path: string, change: object): (() => void) =>
   () => {
@@ -501,7 +501,7 @@ const offered = (more: object): object => ({
   ...more,
 });
 
-describe("what an authority answers:", () => {
+describe("a response of an authority:", () => {
   test.each<[string, () => void, string | object]>([
     [
       "a directory without URLs",
@@ -1190,7 +1190,7 @@ describe("looking after a certificate", () => {
     await keep();
     await cutOff({ failures: 1, lastFailure: { ...failed, at: now } });
     await start(begin().wanted);
-    expect([lines, engine.status()[0]!.state, answered]).toEqual([[], "waiting", []]);
+    expect([lines, engine.status()[0]!.state, responded]).toEqual([[], "waiting", []]);
     await cutOff({ failures: 0 });
     await restart(begin().wanted);
     expect(lines.slice(0, 2)).toEqual([`info ${of}: the order continues, from ca`, "installed ca-1"]);

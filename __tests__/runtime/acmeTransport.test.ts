@@ -49,9 +49,9 @@ test("share a connection, and what stops them remembers none that is over", asyn
 });
 
 describe("a server that sends what it likes:", () => {
-  /** What becomes of requests that are answered so. */
+  /** What becomes of requests that get such a response. */
   async function asked(
-    answer: (socket: TLSSocket, number: number) => void,
+    respond: (socket: TLSSocket, number: number) => void,
     times = 1,
     makesNothing = true,
   ): Promise<unknown[]> {
@@ -60,7 +60,7 @@ describe("a server that sends what it likes:", () => {
     const sockets = new Set<TLSSocket>();
     const raw = createTlsServer({ key, cert }, (socket) => {
       sockets.add(socket);
-      socket.on("error", () => undefined).on("data", () => answer(socket, ++requests));
+      socket.on("error", () => undefined).on("data", () => respond(socket, ++requests));
     });
     await once(raw.listen(0, "127.0.0.1"), "listening");
     const transport = new Transport({ roots: cert, signal: new AbortController().signal });
@@ -126,12 +126,12 @@ describe("a server that sends what it likes:", () => {
   });
 
   test("a connection that it closes as it is used again is replaced, one that is new is not", async () => {
-    const answer = (socket: TLSSocket, number: number): void =>
+    const respond = (socket: TLSSocket, number: number): void =>
       void (number === 2 ? socket.destroy() : socket.write(OK));
-    expect(await asked(answer, 3)).toEqual(["200 0", "200 0", "200 0"]);
+    expect(await asked(respond, 3)).toEqual(["200 0", "200 0", "200 0"]);
     const closed = "unreachable the connection was closed before the response";
     expect(await asked((socket) => void socket.destroy(), 2)).toEqual([closed, closed]);
     // What makes something must not be made twice.
-    expect(await asked(answer, 3, false)).toEqual(["200 0", closed, "200 0"]);
+    expect(await asked(respond, 3, false)).toEqual(["200 0", closed, "200 0"]);
   });
 });

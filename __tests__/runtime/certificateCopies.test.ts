@@ -433,7 +433,7 @@ describe("between two hosts", () => {
     );
   });
 
-  test("what the other host answers stays on a line of ours", async () => {
+  test("the response of the other host stays on a line of ours", async () => {
     const port = await freePort();
     const server = await listenForCopies(
       linkOf(port, "127.0.0.2", "127.0.0.1"),

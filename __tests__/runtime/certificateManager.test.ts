@@ -5,7 +5,7 @@ import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
 
-/** How a master answers for certificates by ACME that has none, or has them no more. */
+/** How a master responds to requests for certificates by ACME that has none, or has them no more. */
 
 const folder = mkdtempSync(join(tmpdir(), "portico-manager-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

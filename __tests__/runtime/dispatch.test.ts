@@ -5,12 +5,12 @@ import { repeatedField, SINGLE_FIELDS } from "../../src/runtime/codec/request.js
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { FakeExchange, fakeRoute, type LoggedError } from "../../testkit/fakeExchange.js";
 import {
-  answering,
   connectTo,
   exchange,
   isComplete,
   parseResponse,
   RawUpstream,
+  responding,
 } from "../../testkit/peers.js";
 
 /** What happens to a request before an action has it, and what all exchanges share. */
@@ -20,7 +20,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-test("an authority's challenge is answered over plain HTTP only, before anything else", async () => {
+test("an authority's challenge gets a response over plain HTTP only, before anything else", async () => {
   const route = { name: "all", path: "/", action: { type: "respond", status: 403 } } as const;
   const front = await startEveryProtocol({ routes: [route] });
   const path = "/.well-known/acme-challenge/token";
@@ -57,7 +57,7 @@ test("an authority's challenge is answered over plain HTTP only, before anything
 
 test("an authority's challenge does not go on to an upstream", async () => {
   const upstream = await new RawUpstream(
-    answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+    responding("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
   ).listen();
   const front = await startEveryProtocol({
     routes: [{ name: "all", path: "/", action: { type: "proxy", upstream: "web" } }],

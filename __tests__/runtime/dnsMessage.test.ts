@@ -2,7 +2,7 @@ import fc from "../../testkit/property.js";
 import { refusalIn, signed, updateMessage } from "../../src/runtime/acme/dnsMessage.js";
 import { acmeDnsAccountsIn, tsigKeyIn } from "../../src/runtime/load/dnsFiles.js";
 
-/** Updates of zones, as BIND 9.18 took them and answered. */
+/** Updates of zones, as BIND 9.18 took them and responded to them. */
 
 const bytes = (hex: string): Buffer => Buffer.from(hex.replace(/\s/g, ""), "hex");
 const keyFile = (secret: string): string =>
@@ -57,7 +57,7 @@ test("a response counts if all of it is as the server signed it", () => {
   }
 });
 
-test("whatever a server answers has an end, and is no success", () => {
+test("whatever a server sends has an end, and is no success", () => {
   const head = fc.constantFrom(
     "d6d8a8000001000000000001",
     "d6d8a800ffffffffffffffff",

@@ -11,7 +11,7 @@ import type { UpstreamTls } from "../../src/runtime/upstream/upstreamTls.js";
 import { issue } from "../../testkit/certificates.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { seeded } from "../../testkit/random.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -23,7 +23,7 @@ const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const SHORT_MS = 400;
 
 interface Cause {
-  /** What the upstream does with a connection; without it, there is an upstream that answers. */
+  /** What the upstream does with a connection; without it, there is an upstream that responds. */
   readonly does?: (peer: Accepted) => void;
   readonly upstream?: Partial<UpstreamInput> & { readonly url?: string };
   readonly route?: Partial<RouteInput>;
@@ -178,7 +178,7 @@ let asked = 0;
 beforeAll(async () => {
   const lookup = dns.lookup;
   jest.spyOn(dns, "lookup").mockImplementation(((name: string, ...rest: never[]) => {
-    // One name server never answers; the others are asked.
+    // One name server never responds; the others are asked.
     if (name !== "slow.test") (lookup as (...all: unknown[]) => void)(name, ...rest);
   }) as unknown as typeof dns.lookup);
   refusing = await freePort();
@@ -198,7 +198,7 @@ beforeAll(async () => {
 });
 
 async function upstreamFor(token: Caused): Promise<UpstreamInput> {
-  const { does = answering(OK), upstream: { url = "", ...more } = {} } = CAUSES[token];
+  const { does = responding(OK), upstream: { url = "", ...more } = {} } = CAUSES[token];
   if (more.servers !== undefined) return { name: token, ...more } as UpstreamInput;
   if (url === "REFUSING") return { name: token, url: `http://127.0.0.1:${refusing}`, ...more };
   if (url.includes("://")) return { name: token, url, ...more };

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
-import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
+import { exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -26,7 +26,7 @@ function site(port: number, upstream: number, file: string): ProxyConfigInput {
 test("are read at the start and at a reload, replace the client's, and are in no config or log", async () => {
   const heads: string[] = [];
   const upstream = await new RawUpstream((peer) => {
-    answering(OK)(peer);
+    responding(OK)(peer);
     peer.socket.on("data", (data: Buffer) => heads.push(data.toString("latin1")));
   }).listen();
   const port = await freePort();

@@ -68,13 +68,13 @@ const CONNECT = (...more: (readonly [string, string])[]) =>
     ...more,
   ] as const;
 
-/** Answers every request head with the same bytes, and keeps the connection. */
+/** Responds to every request head with the same bytes, and keeps the connection. */
 function refusing(status: string): (peer: Accepted) => void {
   return (peer) => {
-    let answered = 0;
+    let responded = 0;
     peer.socket.on("data", () => {
       const heads = peer.received.split("\r\n\r\n").length - 1;
-      for (; answered < heads; answered++)
+      for (; responded < heads; responded++)
         peer.send(`HTTP/1.1 ${status}\r\nContent-Length: ${2 + status.length}\r\n\r\n#${status}#`);
     });
   };

@@ -268,14 +268,14 @@ describe("a generation that does not start says why, and ends:", () => {
   });
 });
 
-test("a drain is answered when none accepts, and over when none is left", async () => {
+test("a drain gets a response when none accepts, and over when none is left", async () => {
   const generation = await started({ size: 2 });
   const pids = generation.pids;
   const quiet = generation.drain();
   expect([generation.accepts, await isDone(generation.gone)]).toEqual([false, false]);
   await quiet;
   expect(pids.map((pid) => sent(pid).at(-1))).toEqual([{ type: "drain" }, { type: "drain" }]);
-  // Nobody has to answer any more, or is waited for.
+  // No worker has to respond any more, or is waited for.
   for (const pid of pids) process.kill(pid, "SIGSTOP");
   await generation.respondToChallenges([]);
   for (const pid of pids) process.kill(pid, "SIGCONT");
@@ -295,7 +295,7 @@ test("a drain is answered when none accepts, and over when none is left", async 
   expect(dying.pids).toEqual([]);
 });
 
-test("those that do not answer are not waited for, and killed in the end", async () => {
+test("those that do not respond are not waited for, and killed in the end", async () => {
   const drainMs = 1_000;
   const [drained, stopped, endless] = [
     await started({}, drainMs),
@@ -304,7 +304,7 @@ test("those that do not answer are not waited for, and killed in the end", async
   ];
   const pids = [drained, stopped, endless].map(only);
   for (const pid of pids) process.kill(pid, "SIGSTOP");
-  const answered = drained.respondToChallenges([]);
+  const responded = drained.respondToChallenges([]);
   const quiet = drained.drain();
   void endless.drain();
   stopped.stop();
@@ -317,9 +317,9 @@ test("those that do not answer are not waited for, and killed in the end", async
   jest.advanceTimersByTime(1);
   await stopped.gone;
   jest.advanceTimersByTime(drainMs - 1);
-  expect(await isDone(Promise.race([drained.gone, answered]))).toBe(false);
+  expect(await isDone(Promise.race([drained.gone, responded]))).toBe(false);
   jest.advanceTimersByTime(1);
-  await Promise.all([drained.gone, answered]);
+  await Promise.all([drained.gone, responded]);
   expect(await isDone(endless.gone)).toBe(false);
   process.kill(pids[2]!, "SIGKILL");
   await endless.gone;

@@ -126,17 +126,17 @@ describe.each([
 });
 
 test("what a client has not read yet stays what it was, whatever others read and send meanwhile", async () => {
-  const answer = (letter: string) => (peer: Accepted) =>
+  const respond = (letter: string) => (peer: Accepted) =>
     void peer.send(
       `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 10000\r\n\r\n${letter.repeat(10_000)}`,
     );
-  script = answer("a");
+  script = respond("a");
   const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
   const stream = session.request({ ":path": "/web" });
   let [body, over] = ["", false];
   stream.on("data", (chunk: Buffer) => (body += chunk.toString("latin1"))).on("end", () => (over = true));
   await once(stream, "response");
-  script = answer("b");
+  script = respond("b");
   for (let i = 0; i < 2; i++) {
     const client = await connectTo(front.plainPort);
     client.send("GET /web HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -8,7 +8,7 @@ import { issue } from "../../testkit/certificates.js";
 import { pass } from "../../testkit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { RestartingWeb } from "../../testkit/restartingWeb.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -254,7 +254,7 @@ test("over TLS: it waits, and what fails otherwise is said at once", async () =>
   const port = await freePort();
   await start({ url: `https://127.0.0.1:${port}`, tls: { verify: false } });
   const listen = () =>
-    new RawUpstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), { key, cert }).listen(port);
+    new RawUpstream(responding("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), { key, cert }).listen(port);
   const first = exchange(front.plainPort, get("/a"));
   await held(1);
   const secure = await listen();

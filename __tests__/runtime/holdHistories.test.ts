@@ -212,6 +212,6 @@ async function history(random: Random): Promise<void> {
 }
 
 test(
-  "each request is answered once, or refused where the rules allow it; nothing is left behind",
+  "each request gets one response, or is refused where the rules allow it; nothing is left behind",
   seeded(history),
 );

@@ -5,7 +5,7 @@ import type { ProxyConfigInput, RouteInput } from "../../src/model/index.js";
 import { pass } from "../../testkit/clock.js";
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { startProxy, type TestProxy } from "../../testkit/harness.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { openFolder } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
 
@@ -31,7 +31,7 @@ async function start(config: Partial<ProxyConfigInput> = {}, routes = ROUTES): P
   });
 }
 
-beforeEach(() => (script = answering(OK)));
+beforeEach(() => (script = responding(OK)));
 afterEach(async () => {
   await proxy.close();
   await upstream.close();
@@ -83,7 +83,7 @@ test("each response has its own status, phrase and server, whatever those were o
   ]);
 });
 
-describe("the body of a request that is answered without it", () => {
+describe("the body of a request that gets a response without it", () => {
   const post = (fields: string): string => `POST /page HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
   test.each<[what: string, fields: string, goesOn: boolean]>([
     ["64 KiB", "Content-Length: 65536\r\n", true],

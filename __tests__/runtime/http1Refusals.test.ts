@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
 
 /**
- * What is refused (decisions 3.1): each message is answered with the status and the connection closed, and no byte of
+ * What is refused (decisions 3.1): each message gets the status and the connection is closed, and no byte of
  * it reaches the upstream. A request is sent after it, to show that nothing after a refused message is read either.
  */
 const SMUGGLED = "GET /sync/smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -124,7 +124,7 @@ let upstream: RawUpstream;
 let proxy: TestProxy;
 
 beforeAll(async () => {
-  upstream = await new RawUpstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).listen();
+  upstream = await new RawUpstream(responding("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).listen();
   proxy = await startProxy({
     routes: proxiedRoutes(),
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],

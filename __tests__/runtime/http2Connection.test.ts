@@ -14,13 +14,13 @@ import {
   RawClient,
 } from "../../testkit/http2RawClient.js";
 import {
-  answer,
   ask,
   connectHttp2,
+  CountingHolder,
   type Http2Server,
   type Http2ServerOptions,
-  CountingHolder,
   KeepingSink,
+  respond,
   startHttp2Server,
 } from "../../testkit/http2Server.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -65,7 +65,7 @@ afterAll(() => Promise.all([patient.close(), hurried.close()]));
 
 async function talkTo(to: Http2Server): Promise<void> {
   server = to;
-  handler = (exchange) => answer(exchange, 200);
+  handler = (exchange) => respond(exchange, 200);
   client = await RawClient.connect(server.port);
   // The client acknowledges the server's settings; from then on they hold.
   await client.next((f) => f.type === Frame.SETTINGS && f.flags === 0);
@@ -131,9 +131,9 @@ describe("settings", () => {
     handler = () => undefined;
     for (let i = 0; i < 11; i++) client.request(1 + 2 * i, GET);
     expect(await client.outcome(21)).toBe("RST REFUSED_STREAM");
-    answer(last, 200);
+    respond(last, 200);
     expect(await client.outcome(19)).toBe("200");
-    handler = (exchange) => answer(exchange, 200);
+    handler = (exchange) => respond(exchange, 200);
     client.request(23, GET);
     expect(await client.outcome(23)).toBe("200");
   });
@@ -144,7 +144,7 @@ describe("settings", () => {
     for (let i = 0; i < 10; i++) client.request(1 + 2 * i, GET);
     await eventually(() => open === 10);
     for (let i = 0; i < 10; i++) client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
-    handler = (exchange) => answer(exchange, 200);
+    handler = (exchange) => respond(exchange, 200);
     client.request(21, GET);
     expect(await client.outcome(21)).toBe("200");
   });
@@ -168,7 +168,7 @@ describe("a request body", () => {
     await client.next((f) => f.type === Frame.WINDOW_UPDATE && f.stream === 1);
     client.send(Frame.DATA, END_STREAM, 1, "end");
     await eventually(() => sink.ended);
-    answer(last, 200);
+    respond(last, 200);
     expect(await client.outcome(1)).toBe("200");
   });
 
@@ -192,7 +192,7 @@ describe("a request body", () => {
     for (const stream of [1, 3, 5]) sendBody(stream, 4 * MiB);
     handler = (exchange) => {
       const sink = new KeepingSink();
-      sink.onDone = () => answer(exchange, 200, String(sink.body.length));
+      sink.onDone = () => respond(exchange, 200, String(sink.body.length));
       sink.read(exchange);
     };
     put(9);
@@ -289,17 +289,17 @@ describe("a request body", () => {
     sendBody(1, bytes);
     expect(await client.outcome(1)).toBe("RST FLOW_CONTROL_ERROR");
     client.request(3, GET);
-    handler = (exchange) => answer(exchange, 200);
+    handler = (exchange) => respond(exchange, 200);
     expect(await client.outcome(3)).toBe("200");
   });
 
-  test("that is not read waits, and the client is asked to stop once it is answered", async () => {
+  test("that is not read waits, and the client is asked to stop once it has a response", async () => {
     handler = () => undefined;
     put(1);
     sendBody(1, 49_152);
     await later(100);
     expect(credit(1)).toBe(0);
-    answer(last, 403, "no");
+    respond(last, 403, "no");
     expect(await client.outcome(1)).toBe("403");
     const reset = await client.next((f) => f.type === Frame.RST_STREAM);
     expect(reset!.payload.readUInt32BE(0)).toBe(0);
@@ -316,7 +316,7 @@ describe("a request body", () => {
       put(stream);
       sendBody(stream, 2 * MiB);
       await eventually(() => stuck.body.length > 0);
-      answer(last, 200);
+      respond(last, 200);
       expect(await client.outcome(stream)).toBe("200");
     }
     const whole = 16 * MiB - 65_535;
@@ -325,7 +325,7 @@ describe("a request body", () => {
   });
 
   test("with a small rest still to come is read to its end without a reset", async () => {
-    handler = (exchange) => answer(exchange, 403, "no");
+    handler = (exchange) => respond(exchange, 403, "no");
     put(1);
     expect(await client.outcome(1)).toBe("403");
     await later(100);
@@ -394,7 +394,7 @@ describe("a request body", () => {
     client.send(Frame.DATA, 0, 3, Buffer.alloc(16_383));
     await pass(1_500);
     expect(client.frames.some((f) => f.stream === 3)).toBe(false);
-    answer(last, 200);
+    respond(last, 200);
     expect(await client.outcome(3)).toBe("200");
   });
 
@@ -418,7 +418,7 @@ describe("a request body", () => {
 
 describe("a response body", () => {
   test("follows a window that SETTINGS change (RFC 9113, 6.9.2)", async () => {
-    handler = (exchange) => answer(exchange, 200, "ab");
+    handler = (exchange) => respond(exchange, 200, "ab");
     client.send(Frame.SETTINGS, 0, 0, initialWindow(0));
     client.request(1, GET);
     expect(await client.outcome(1)).toBe("200");
@@ -459,11 +459,11 @@ describe("a response body", () => {
     const increment = (bytes: number): Buffer => Buffer.from([0, 0, bytes >> 8, bytes & 0xff]);
     const data = (stream: number): Buffer[] =>
       client.frames.filter((f) => f.type === Frame.DATA && f.stream === stream).map((f) => f.payload);
-    handler = (exchange) => answer(exchange, 200, "x".repeat(100_000));
+    handler = (exchange) => respond(exchange, 200, "x".repeat(100_000));
     client.request(1, GET);
     client.send(Frame.WINDOW_UPDATE, 0, 1, increment(50_000));
     await eventually(() => Buffer.concat(data(1)).length === 65_535);
-    handler = (exchange) => answer(exchange, 200, "ab");
+    handler = (exchange) => respond(exchange, 200, "ab");
     client.request(3, GET);
     expect(await client.outcome(3)).toBe("200");
     client.send(Frame.RST_STREAM, 0, 1, Buffer.from([0, 0, 0, 8]));
@@ -519,7 +519,7 @@ describe("a response body", () => {
 test("a head that fills its frames has no empty one after them", async () => {
   const FRAME = 16_384;
   let long = 30_000;
-  handler = (exchange) => answer(exchange, 204, "", ["Set-Cookie", "c".repeat(long)]);
+  handler = (exchange) => respond(exchange, 204, "", ["Set-Cookie", "c".repeat(long)]);
   // Heads differ by a date at most, once fields are indexed.
   for (let stream = 1; ; stream += 2) {
     client.request(stream, GET);
@@ -558,7 +558,7 @@ describe("extended CONNECT", () => {
   });
 
   test("may be refused", async () => {
-    handler = (exchange) => answer(exchange, 501, "no");
+    handler = (exchange) => respond(exchange, 501, "no");
     client.request(1, CONNECT, 0);
     expect(await client.outcome(1)).toBe("501");
     expect((await client.next((f) => f.type === Frame.RST_STREAM))!.payload.readUInt32BE(0)).toBe(0);
@@ -611,8 +611,8 @@ describe("the end of a connection", () => {
     await later(100);
     expect(last).toBe(second);
     expect(client.closed).toBe(false);
-    answer(first, 200);
-    answer(second, 200);
+    respond(first, 200);
+    respond(second, 200);
     expect(await client.outcome(1)).toBe("200");
     expect(await client.outcome(3)).toBe("200");
     await client.whenClosed();
@@ -671,7 +671,7 @@ describe("the end of a connection", () => {
   test("comes if a head that has begun is not complete in time", async () => {
     await inAHurry();
     // With a stream that is open the connection is not idle.
-    handler = () => (handler = (exchange) => answer(exchange, 200));
+    handler = () => (handler = (exchange) => respond(exchange, 200));
     client.request(1, GET);
     for (const stream of [3, 5]) {
       client.send(Frame.HEADERS, END_STREAM, stream, hpack(GET));
@@ -742,9 +742,9 @@ describe("a connection that has ended", () => {
   let lasting: Http2Server;
 
   /** A server with long deadlines, and a client of it that never closes its side. */
-  async function begin(keepAliveMs: number, answered: (exchange: Exchange) => void): Promise<void> {
+  async function begin(keepAliveMs: number, responded: (exchange: Exchange) => void): Promise<void> {
     lasting = await startHttp2Server({
-      actions: { "/": answered },
+      actions: { "/": responded },
       route: { sendTimeoutMs: SEND_MS },
       config: { timeouts: { keepAliveMs } },
     });
@@ -759,7 +759,7 @@ describe("a connection that has ended", () => {
 
   /** Ends it so long after its response. */
   async function endAfter(ms: number): Promise<void> {
-    await begin(10 * SEND_MS, (exchange) => answer(exchange, 200));
+    await begin(10 * SEND_MS, (exchange) => respond(exchange, 200));
     client.request(1, GET);
     expect(await client.outcome(1)).toBe("200");
     await pass(ms);
@@ -800,7 +800,7 @@ describe("a connection that has ended", () => {
   async function beginUnread(keepAliveMs: number, each: number): Promise<void> {
     let responses = 0;
     const headers = ["X-Long", "x".repeat(each)];
-    await begin(keepAliveMs, (exchange) => (responses++, answer(exchange, 204, "", headers)));
+    await begin(keepAliveMs, (exchange) => (responses++, respond(exchange, 204, "", headers)));
     await client.next((f) => f.type === Frame.SETTINGS);
     client.socket.pause();
     // In one read, as no other follows while much is to be written.
@@ -854,9 +854,9 @@ describe("floods", () => {
       },
     ],
     [
-      "of resets of streams that are answered at once",
+      "of resets of streams that get a response at once",
       (i) => {
-        handler = (exchange) => answer(exchange, 200);
+        handler = (exchange) => respond(exchange, 200);
         client.request(1 + 2 * i, GET);
         client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
       },
@@ -910,7 +910,7 @@ describe("floods", () => {
     await eventually(() => server.connections.size === 0);
     expect(await lines()).toBe(before + 1);
     const session = connectHttp2(server.port);
-    handler = (exchange) => answer(exchange, 200);
+    handler = (exchange) => respond(exchange, 200);
     expect((await ask(session, {})).status).toBe(200);
     session.destroy();
   });
@@ -967,7 +967,7 @@ describe("floods", () => {
   test.each([
     ["PING", () => client.send(Frame.PING, 0, 0, Buffer.alloc(8))],
     ["SETTINGS", () => client.send(Frame.SETTINGS, 0, 0)],
-  ])("of %s frames are not answered without bound", async (_what, send) => {
+  ])("of %s frames are not acknowledged without bound", async (_what, send) => {
     // A client that does not read its responses.
     client.socket.pause();
     const before = process.memoryUsage().rss;

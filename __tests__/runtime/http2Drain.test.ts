@@ -11,7 +11,7 @@ import {
   RawClient,
   type ReceivedFrame,
 } from "../../testkit/http2RawClient.js";
-import { answer, type Http2Server, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Http2Server, respond, startHttp2Server } from "../../testkit/http2Server.js";
 import { type Random, seeded } from "../../testkit/random.js";
 
 /** A drain cuts no transfer that runs, whatever else its client sends before it has seen the GOAWAY (RFC 9113, 6.8). */
@@ -21,7 +21,7 @@ const MIB = 1_048_576;
 const LONG = 50 * MB;
 const PIECE = Buffer.alloc(16_384, "x");
 
-/** Answers with as many bytes as the path says, and uploads with their length. */
+/** Responds with as many bytes as the path says, and uploads with their length. */
 function transfer(exchange: Exchange): void {
   const { method, path } = exchange.request;
   if (method === "GET") return send(exchange, Number(path.slice(1)));
@@ -31,7 +31,7 @@ function transfer(exchange: Exchange): void {
       length += chunk.length;
       return true;
     },
-    onEnd: () => answer(exchange, 200, String(length)),
+    onEnd: () => respond(exchange, 200, String(length)),
   });
 }
 

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.js";
 import {
-  answer,
-  responseOf,
   ask,
   connectHttp2,
   type Http2Server,
   KeepingSink,
+  respond,
+  responseOf,
   startHttp2Server,
 } from "../../testkit/http2Server.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -36,16 +36,16 @@ beforeAll(async () => {
   });
 });
 beforeEach(() => {
-  handler = (exchange) => answer(exchange, 200);
+  handler = (exchange) => respond(exchange, 200);
   session = connectHttp2(server.port);
 });
 afterEach(() => session.destroy());
 afterAll(() => server.close());
 
-/** Reads the whole body, then answers with it. */
+/** Reads the whole body, then responds with it. */
 function echo(exchange: Exchange): void {
   const sink = new KeepingSink();
-  sink.onDone = () => answer(exchange, 200, sink.body);
+  sink.onDone = () => respond(exchange, 200, sink.body);
   sink.read(exchange);
 }
 
@@ -99,7 +99,7 @@ describe("a request", () => {
 describe("a response", () => {
   test("has server, date and length, lower-case names, repeated fields separate", async () => {
     handler = (exchange) =>
-      answer(exchange, 201, "body", [
+      respond(exchange, 201, "body", [
         "Content-Type",
         "text/plain",
         "Set-Cookie",
@@ -150,7 +150,7 @@ describe("a response", () => {
       "br",
     ];
     handler = (exchange) =>
-      answer(exchange, 200, "", [...headers, ...odd, "constructor", "x", "__proto__", "y"]);
+      respond(exchange, 200, "", [...headers, ...odd, "constructor", "x", "__proto__", "y"]);
     const { raw } = await ask(session, {});
     expect(raw.filter((_, i) => i % 2 === 0)).toEqual([
       ":status",
@@ -248,7 +248,7 @@ describe("a response", () => {
 
   test("with a head longer than 64 KiB arrives", async () => {
     const long = Array.from({ length: 12 }, (_, i) => [`X-${i}`, "\u007e".repeat(8_000)]).flat();
-    handler = (exchange) => answer(exchange, 200, "body", long);
+    handler = (exchange) => respond(exchange, 200, "body", long);
     const result = await ask(session, {});
     expect(result).toMatchObject({ status: 200, code: 0, body: "body" });
     expect(String(result.headers["x-11"])).toHaveLength(8_000);
@@ -333,7 +333,7 @@ describe("finished", () => {
     const { length } = server.finished;
     // What an action does with it from then on is nothing, and it is not finished once more.
     for (const exchange of left) {
-      answer(exchange, 200, "late");
+      respond(exchange, 200, "late");
       exchange.abort();
     }
     client.destroy();
@@ -370,14 +370,14 @@ describe("a body over the limit", () => {
 
 test("fields that cannot be sent end their request only", async () => {
   const from = server.finished.length;
-  handler = (exchange) => answer(exchange, 200, "body", ["bad name", "x"]);
+  handler = (exchange) => respond(exchange, 200, "body", ["bad name", "x"]);
   expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
   handler = (exchange) => {
     exchange.sendInformational(103, "", ["bad name", "x"]);
-    answer(exchange, 200);
+    respond(exchange, 200);
   };
   expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
-  handler = (exchange) => answer(exchange, 200);
+  handler = (exchange) => respond(exchange, 200);
   expect((await ask(session, {})).status).toBe(200);
   expect(await server.errorLog()).toContain("response cannot be sent");
   // Nothing came after the interim response that could not be sent.
@@ -389,6 +389,6 @@ test("an action that throws ends its request only", async () => {
     throw new Error("fault");
   };
   expect((await ask(session, {})).status).toBe(500);
-  handler = (exchange) => answer(exchange, 200);
+  handler = (exchange) => respond(exchange, 200);
   expect((await ask(session, {})).status).toBe(200);
 });

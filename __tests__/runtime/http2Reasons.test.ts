@@ -11,7 +11,7 @@ import {
   PRIORITY,
   RawClient,
 } from "../../testkit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Http2Server, KeepingSink, respond, startHttp2Server } from "../../testkit/http2Server.js";
 
 /** What the error log says of each rule of HTTP/2 that ends a connection: whoever wrote the client reads it there. */
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   server = await startHttp2Server({
     actions: {
       "/": (exchange) => {
-        if (exchange.request.method === "GET") return answer(exchange, 200);
+        if (exchange.request.method === "GET") return respond(exchange, 200);
         const stuck = new KeepingSink();
         stuck.more = false;
         stuck.read(exchange);

@@ -1,5 +1,5 @@
 import { END_HEADERS, END_STREAM, Frame, GET, hpack, RawClient } from "../../testkit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Http2Server, KeepingSink, respond, startHttp2Server } from "../../testkit/http2Server.js";
 import { eventually } from "../../testkit/waiting.js";
 
 /** Malformed requests, sent as raw frames: what RFC 9113, 8 calls malformed is reset, the rest refused by status. */
@@ -14,9 +14,9 @@ beforeAll(async () => {
     actions: {
       "/": (exchange) => {
         seen.push([...exchange.request.headers]);
-        if (exchange.request.bodyLength === 0) return answer(exchange, 200);
+        if (exchange.request.bodyLength === 0) return respond(exchange, 200);
         const sink = new KeepingSink();
-        sink.onDone = () => answer(exchange, 200, sink.body);
+        sink.onDone = () => respond(exchange, 200, sink.body);
         sink.read(exchange);
       },
     },

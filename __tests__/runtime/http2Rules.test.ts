@@ -12,7 +12,7 @@ import {
   PRIORITY,
   RawClient,
 } from "../../testkit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Http2Server, KeepingSink, respond, startHttp2Server } from "../../testkit/http2Server.js";
 import { eventually, settled } from "../../testkit/waiting.js";
 
 /** The rules for frames (RFC 9113, 5 and 6), one by one: what breaks them, what just does not, and what that costs. */
@@ -24,14 +24,14 @@ beforeAll(async () => {
     actions: {
       "/": (exchange) => {
         const { method } = exchange.request;
-        // Never answered.
+        // Gets no response.
         if (method === "HOLD") return;
-        if (exchange.request.path === "/bad") return answer(exchange, 200, "body", ["bad name", "x"]);
+        if (exchange.request.path === "/bad") return respond(exchange, 200, "body", ["bad name", "x"]);
         if (exchange.request.path === "/long")
-          return answer(exchange, 200, "", ["X-Long", "y".repeat(1_000)]);
-        if (method === "GET") return answer(exchange, 200);
+          return respond(exchange, 200, "", ["X-Long", "y".repeat(1_000)]);
+        if (method === "GET") return respond(exchange, 200);
         const sink = new KeepingSink();
-        sink.onDone = () => answer(exchange, 200);
+        sink.onDone = () => respond(exchange, 200);
         sink.read(exchange);
       },
     },
@@ -43,7 +43,7 @@ const LAST = "the end!";
 const STREAMS_MAX = 128;
 const MIB = 1_048_576;
 
-/** What the server says to these frames: heads, resets and the end of the connection, until it answers the last frame. */
+/** What the server says to these frames: heads, resets and the end of the connection, until it acknowledges the last frame. */
 async function said(...frames: readonly Buffer[]): Promise<string[]> {
   const client = await RawClient.connect(server.port, false);
   client.socket.write(Buffer.concat([PREFACE, ...frames, frame(Frame.PING, 0, 0, LAST)]));
@@ -307,11 +307,11 @@ test("no further requests are read from a client that does not read its response
     frame(Frame.HEADERS, END_HEADERS | END_STREAM, 2 * i + 1, fields),
   );
   client.socket.write(Buffer.concat(requests));
-  const answered = (): number => server.finished.length - before;
-  await settled(answered);
-  const waiting = answered();
+  const responded = (): number => server.finished.length - before;
+  await settled(responded);
+  const waiting = responded();
   client.socket.resume();
-  await eventually(() => answered() === count, "for all responses", { seen: () => String(answered()) });
+  await eventually(() => responded() === count, "for all responses", { seen: () => String(responded()) });
   client.destroy();
   expect([waiting > 0, waiting < count]).toEqual([true, true]);
 });
@@ -346,7 +346,7 @@ test.each([
   expect(await said(first)).toEqual(PROTOCOL);
 });
 
-test("SETTINGS and PING are answered, each once", async () => {
+test("SETTINGS and PING are acknowledged, each once", async () => {
   const client = await RawClient.connect(server.port, false);
   client.socket.write(Buffer.concat([PREFACE, SETTINGS, setting(3, 1), frame(Frame.PING, 0, 0, "12345678")]));
   await client.next((f) => f.type === Frame.PING);

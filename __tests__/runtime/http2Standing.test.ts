@@ -10,14 +10,14 @@ import {
   PADDED,
   RawClient,
 } from "../../testkit/http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../testkit/http2Server.js";
+import { type Http2Server, KeepingSink, respond, startHttp2Server } from "../../testkit/http2Server.js";
 
 /**
  * Every frame on streams that are not open, in every state of the connection (RFC 9113, 5.1 and 6.8): what it may end
  * is the stream, the connection, or nothing.
  */
 
-/** Drains each of its connections from the start: as long as the client does not answer its PING, all is served. */
+/** Drains each of its connections from the start: as long as the client does not acknowledge its PING, all is served. */
 let draining: Http2Server;
 let serving: Http2Server;
 
@@ -32,9 +32,9 @@ afterAll(() => Promise.all([serving.close(), draining.close()]));
 
 const actions: Parameters<typeof startHttp2Server>[0]["actions"] = {
   "/": (exchange) => {
-    if (exchange.request.method === "GET") return answer(exchange, 200);
+    if (exchange.request.method === "GET") return respond(exchange, 200);
     const sink = new KeepingSink();
-    sink.onDone = () => answer(exchange, 200, sink.body);
+    sink.onDone = () => respond(exchange, 200, sink.body);
     exchange.readBody(sink);
   },
 };

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { connectHttp2 } from "../../testkit/http2Server.js";
-import { type Accepted, answering, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, RawUpstream, responding } from "../../testkit/peers.js";
 import { openFolder } from "../../testkit/portico.js";
 
 /**
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const folder = openFolder();
   writeFileSync(join(folder, "file"), Buffer.alloc(BYTES));
   const response = `HTTP/1.1 200 OK\r\nContent-Length: ${BYTES}\r\n\r\n${"a".repeat(BYTES)}`;
-  upstream = await new RawUpstream((peer: Accepted) => answering(response)(peer)).listen();
+  upstream = await new RawUpstream((peer: Accepted) => responding(response)(peer)).listen();
   front = await startEveryProtocol({
     routes: [
       { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },

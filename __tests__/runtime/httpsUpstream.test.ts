@@ -9,7 +9,7 @@ import type { UpstreamInput } from "../../src/model/index.js";
 import { pass } from "../../testkit/clock.js";
 import { type CertificateOptions, issue, type Issued } from "../../testkit/certificates.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -55,7 +55,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 type Script = (peer: Accepted, index: number) => void;
 
 async function start(
-  script: Script = answering(OK),
+  script: Script = responding(OK),
   { secure = {}, ...more }: Partial<UpstreamInput> & { readonly secure?: TlsOptions } = {},
 ): Promise<number> {
   upstream = await new RawUpstream(script, { key: own.key, cert: own.cert, ...secure }).listen();
@@ -148,7 +148,7 @@ test.each<Case>([
 ])("an upstream that %s", async (_what, given, log) => {
   const { tls: named = trusting(), secure = {} }: Awaited<ReturnType<typeof given>> = await given();
   const tls = named === "not named" ? undefined : named;
-  const port = await start(answering(OK), { tls, secure });
+  const port = await start(responding(OK), { tls, secure });
   const { status, body } = await exchange(port, GET);
   expect(status).toBe(log === undefined ? 200 : 502);
   if (log === undefined) {
@@ -172,7 +172,7 @@ test("an upstream without TLS on that port", async () => {
 
 test.each([
   [
-    "never answers the first message",
+    "never responds to the first message",
     () => undefined,
     504,
     "upstream timed out while TLS handshaking with upstream",
@@ -203,7 +203,7 @@ test("a connection is used again, and the next one resumes the session", async (
   const resumed: boolean[] = [];
   const port = await start((peer) => {
     resumed.push((peer.socket as TLSSocket).isSessionReused());
-    answering(OK)(peer);
+    responding(OK)(peer);
   });
   const client = await connectTo(port);
   for (let i = 1; i <= 3; i++) {
@@ -286,7 +286,7 @@ test("a WebSocket goes both ways", async () => {
 });
 
 test("a reload takes renewed roots, and refuses damaged ones", async () => {
-  upstream = await new RawUpstream(answering(OK), { key: own.key, cert: own.cert }).listen();
+  upstream = await new RawUpstream(responding(OK), { key: own.key, cert: own.cert }).listen();
   const port = await freePort();
   const credentials = openFolder();
   // As systemd hands it over: the file itself need not be readable.

@@ -77,7 +77,7 @@ test("a worker that became ready while the master had no turn", async () => {
 test.each([
   ["ready", 60],
   ["takeOver", 10],
-] as const)("a new master that does not answer: %s, after %i seconds", async (what, seconds) => {
+] as const)("a new master that does not respond: %s, after %i seconds", async (what, seconds) => {
   const handover = { sockets: [], ticketKeys: "", ticketKeysUntil: 0, serverOrders: {}, generation: 1 };
   const orders = {
     drain: () => undefined,

@@ -22,7 +22,7 @@ afterEach(async () => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-function answered(
+function responded(
   request: FakeRequest = {},
   options: FakeOptions = {},
   status = 200,
@@ -134,7 +134,7 @@ describe("combined (decisions 7.1)", () => {
     ["no Basic", { headers: { Authorization: "Bearer dTpw" } }, "192.0.2.7 - - TIME"],
     ["the first of two", { headers: ["Referer", "a", "Referer", "b"] }, '"a" "-"'],
   ])("%s", (_, request, expected) => {
-    const line = combinedLine(answered(request as FakeRequest));
+    const line = combinedLine(responded(request as FakeRequest));
     expect(line).toMatch(new RegExp(expected.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace("TIME", TIME)));
     expect(line).toMatch(new RegExp(`^\\S+ - \\S+ ${TIME} "[^"]*" \\d{3} \\d+ "[^"]*" "[^"]*"\\n$`));
   });
@@ -191,7 +191,9 @@ describe("JSON", () => {
       headers: { "User-Agent": 'q"\\\x01', Authorization: basic("anna:pw") },
       receivedAt: Date.now() - 20,
     } as const;
-    const line = jsonLine(answered(request, { route: fakeRoute({ name: "web", action: PROXIED }) }, 404, ""));
+    const line = jsonLine(
+      responded(request, { route: fakeRoute({ name: "web", action: PROXIED }) }, 404, ""),
+    );
     expect(line).toMatch(/^[ -~]+\n$/);
     const entry = JSON.parse(line) as Record<string, unknown>;
     expect(entry).toMatchObject({
@@ -217,7 +219,7 @@ describe("JSON", () => {
     expect(Math.abs(Date.parse(entry["time"] as string) - Date.now())).toBeLessThan(5_000);
     expect(entry["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(JSON.parse(jsonLine(new FakeExchange()))).toMatchObject({ status: 499, route: null });
-    const secured = answered({}, { client: { scheme: "https", tlsGroup: "X25519" } });
+    const secured = responded({}, { client: { scheme: "https", tlsGroup: "X25519" } });
     expect(JSON.parse(jsonLine(secured))).toMatchObject({ scheme: "https", tls_group: "X25519" });
   });
 });
@@ -231,7 +233,7 @@ test("every moment is written in full, and a clock that went back makes no time 
     const date = new Date(at);
     const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
     const [year, month, day] = [date.getFullYear(), date.getMonth(), two(date.getDate())];
-    const exchange = answered({ receivedAt: at + 60_000 });
+    const exchange = responded({ receivedAt: at + 60_000 });
     expect(combinedLine(exchange)).toContain(` [${day}/${months[month]}/${year}:${time} `);
     expect(errorLine("info", "x")).toMatch(
       new RegExp(`^${year}/${two(month + 1)}/${day} ${time} \\[info\\]`),
@@ -249,7 +251,7 @@ test("whatever a client sends, a line is one line of printable ASCII with all it
   fc.assert(
     fc.property(bytes, bytes, bytes, bytes, (target, agent, user, host) => {
       const headers = { "User-Agent": agent, Referer: target, Authorization: basic(`${user}:pw`) };
-      const exchange = answered({ target, host, headers, requestLine: target });
+      const exchange = responded({ target, host, headers, requestLine: target });
       const combined = combinedLine(exchange);
       expect(combined).toMatch(/^[ -~]+\n$/);
       expect(combined).toMatch(/^192\.0\.2\.7 - \S+ \[[^\]]+\] "[^"]*" 200 5 "[^"]*" "[^"]*"\n$/);
@@ -295,10 +297,10 @@ describe("files", () => {
     expect(logs.open()).toEqual([]);
     expect(ownFiles()).toHaveLength(4);
     for (const [i, route] of full.virtualServers[0]!.routes.entries()) {
-      logs.accessLogFor(route).write(answered({ target: `/r${i}` }));
+      logs.accessLogFor(route).write(responded({ target: `/r${i}` }));
       logs.errorLogFor(route).write("warn", `about ${i}`);
     }
-    logs.mainAccess.write(answered({ target: "/main" }));
+    logs.mainAccess.write(responded({ target: "/main" }));
     logs.mainError.write("error", "main");
     await logs.flush();
     const web = read("web.log").split("\n");
@@ -356,12 +358,12 @@ describe("files", () => {
   test("reopen releases a rotated file; waiting lines go to the new one", async () => {
     const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
     logs.open();
-    logs.mainAccess.write(answered({ target: "/before" }));
+    logs.mainAccess.write(responded({ target: "/before" }));
     await logs.flush();
     fs.renameSync(join(folder, "access.log"), join(folder, "access.log.1"));
-    logs.mainAccess.write(answered({ target: "/waiting" }));
+    logs.mainAccess.write(responded({ target: "/waiting" }));
     expect(logs.reopen()).toEqual([]);
-    logs.mainAccess.write(answered({ target: "/after" }));
+    logs.mainAccess.write(responded({ target: "/after" }));
     await logs.flush();
     expect(read("access.log.1")).toMatch(/^.*\/before .*\n$/);
     expect(read("access.log")).toMatch(/^.*\/waiting .*\n.*\/after .*\n$/);
@@ -377,7 +379,7 @@ describe("files", () => {
     fs.writeFileSync(join(folder, "d"), "");
     const code = "files.log-not-writable";
     expect(logs.reopen().map((p) => p.code)).toEqual([code, code]);
-    logs.mainAccess.write(answered());
+    logs.mainAccess.write(responded());
     logs.mainError.write("error", "trouble");
     await logs.flush();
     expect(read("old/access.log")).toContain("GET /");
@@ -442,11 +444,11 @@ describe("files", () => {
   test("lines are written after a moment, and at close", async () => {
     const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
     logs.open();
-    logs.mainAccess.write(answered());
+    logs.mainAccess.write(responded());
     expect(read("access.log")).toBe("");
     await eventually(() => read("access.log") !== "", "for the line");
     expect(read("access.log").split("\n")).toHaveLength(2);
-    logs.mainAccess.write(answered());
+    logs.mainAccess.write(responded());
     await logs.close();
     expect(read("access.log").split("\n")).toHaveLength(3);
   });
@@ -466,7 +468,7 @@ describe("files", () => {
       }) as unknown as typeof fs.write);
     // A batch is of 64 KiB: with the 16th or 17th line the first write begins.
     for (let i = 0; i < count; i++)
-      logs.mainAccess.write(answered({ headers: { "User-Agent": "x".repeat(4_000) } }));
+      logs.mainAccess.write(responded({ headers: { "User-Agent": "x".repeat(4_000) } }));
     await eventually(() => read("access.log").split("\n").length === count + 1, "for all lines");
   });
 });
@@ -485,7 +487,7 @@ describe("standard error", () => {
     const logs = logFiles(of, options);
     logs.open();
     logs.open();
-    logs.mainAccess.write(answered());
+    logs.mainAccess.write(responded());
     logs.mainError.write("error", "trouble");
     await logs.flush();
     await logs.close();
@@ -519,7 +521,7 @@ describe("standard error", () => {
     const path = join(folder, "access.log");
     const logs = logFiles(config({ access: { path, format: "json" } }), { stderr: true });
     logs.open();
-    logs.mainAccess.write(answered({ headers: { "User-Agent": "x".repeat(10_000) } }));
+    logs.mainAccess.write(responded({ headers: { "User-Agent": "x".repeat(10_000) } }));
     await logs.flush();
     expect(read("access.log").length).toBeLessThanOrEqual(4_096);
     expect(JSON.parse(read("access.log"))).toMatchObject({ status: 200 });
@@ -538,7 +540,7 @@ describe("a disk that fails", () => {
     const stderr = captureStderr();
     const logs = logFiles(config({ access: { path: "/dev/full" } }));
     expect(logs.open()).toEqual([]);
-    const exchange = answered({ headers: { "User-Agent": "x".repeat(4_000) } });
+    const exchange = responded({ headers: { "User-Agent": "x".repeat(4_000) } });
     for (let i = 0; i < 3_000; i++) logs.mainAccess.write(exchange);
     await logs.flush();
     logs.mainAccess.write(exchange);
@@ -563,7 +565,7 @@ describe("a disk that fails", () => {
     const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
     logs.open();
     const numbered = (i: number, agent: string): FakeExchange =>
-      answered({ target: `/${String(i).padStart(4, "0")}`, headers: { "User-Agent": agent } });
+      responded({ target: `/${String(i).padStart(4, "0")}`, headers: { "User-Agent": agent } });
     // Lines of 4 KiB fill it to the byte.
     const agent = "x".repeat(4_096 - combinedLine(numbered(0, "")).length);
     const fits = 2_048;

@@ -78,7 +78,7 @@ describe("the metrics listener", () => {
 
   const path = (): string => join(folder, "metrics.sock");
 
-  /** What is answered; empty if the connection is closed without a response. */
+  /** The response; empty if the connection is closed without a response. */
   const ask = (at: object, target = "/metrics", host = "a"): Promise<string> =>
     new Promise((resolve, reject) => {
       let text = "";
@@ -89,7 +89,7 @@ describe("the metrics listener", () => {
       socket.on("error", reject).on("close", () => resolve(text));
     });
 
-  test("on a Unix socket, which appears when this master answers and goes with it", async () => {
+  test("on a Unix socket, which appears when this master responds and goes with it", async () => {
     const at: MetricsListenerConfig = { path: path() };
     expect(await metrics.open(at)).toEqual([]);
     expect(statSync(path(), { throwIfNoEntry: false })).toBeUndefined();

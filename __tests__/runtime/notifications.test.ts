@@ -12,7 +12,7 @@ import { eventually, settled } from "../../testkit/waiting.js";
 import { parseConfig } from "../../src/model/index.js";
 import { type NotificationsConfig, Notifier } from "../../src/runtime/notifications/notifier.js";
 
-/** Targets of notifications: real servers that refuse, hang, answer what they like, or are somebody else. */
+/** Targets of notifications: real servers that refuse, hang, respond with what they like, or are somebody else. */
 
 interface Got {
   readonly method: string;
@@ -25,7 +25,7 @@ const folder = mkdtempSync(join(tmpdir(), "portico-notifications-"));
 const roots = join(folder, "roots.pem");
 let server: Server;
 let got: Got[] = [];
-let answer: (response: ServerResponse, number: number) => void;
+let respond: (response: ServerResponse, number: number) => void;
 let notifiers: Notifier[] = [];
 let lines: string[] = [];
 let serving = true;
@@ -40,7 +40,7 @@ beforeAll(async () => {
     request.on("end", () => {
       const { method = "", url: path = "", headers } = request;
       got.push({ method, path, headers, body: Buffer.concat(pieces).toString() });
-      answer(response, got.length);
+      respond(response, got.length);
     });
   });
   server.listen(0, "127.0.0.1");
@@ -53,7 +53,7 @@ afterAll(() => {
 });
 beforeEach(() => {
   [got, lines, serving] = [[], [], true];
-  answer = (response) => void response.end();
+  respond = (response) => void response.end();
 });
 afterEach(() => {
   for (const one of notifiers) one.stop();
@@ -147,7 +147,7 @@ test("ntfy is published to as JSON, Gotify with its key", async () => {
 });
 
 test("500 and then 200: told once, with what came meanwhile, and said once", async () => {
-  answer = (response, number) => void response.writeHead(number < 4 ? 500 : 200).end();
+  respond = (response, number) => void response.writeHead(number < 4 ? 500 : 200).end();
   const notifier = notifierOf(configOf({ ...hook, url: url() }));
   notifier.raise(one("a/1"));
   await eventually(() => got.length >= 2);
@@ -164,7 +164,7 @@ test("500 and then 200: told once, with what came meanwhile, and said once", asy
 
 test("one that keeps refusing is asked ever more rarely, down to the rarest", async () => {
   const at: number[] = [];
-  answer = (response) => {
+  respond = (response) => {
     at.push(performance.now());
     response.writeHead(500).end();
   };
@@ -182,7 +182,7 @@ test.each([
   ["0", false],
   ["Wed, 21 Oct 2037 07:28:00 GMT", false],
 ])("Retry-After: %s is waited for: %s", async (value, waits) => {
-  answer = (response) => void response.writeHead(503, { "Retry-After": value }).end();
+  respond = (response) => void response.writeHead(503, { "Retry-After": value }).end();
   notifierOf(configOf({ ...hook, url: url() })).raise(one("a/1"));
   await eventually(() => lines.length > 0);
   if (!waits) return eventually(() => got.length > 1);
@@ -204,7 +204,7 @@ test.each<[string, (response: ServerResponse) => void, string]>([
     "the server responded with 401: it refuses the token, or the URL without one",
   ],
 ])("one that %s is not told, and its secret not shown", async (how, says, why) => {
-  answer = says;
+  respond = says;
   const urlFile = secret("secret-url", url("/s3cr3t?key=s3cr3t"));
   const config = configOf({ ...hook, urlFile, tokenFile: secret("token", "s3cr3t") });
   const notifier = notifierOf(config, undefined, how === "hangs" ? 300 : undefined);
@@ -216,7 +216,7 @@ test.each<[string, (response: ServerResponse) => void, string]>([
 });
 
 test("one that floods with a response is cut off", async () => {
-  answer = (response) => {
+  respond = (response) => {
     const more = (): void => {
       while (response.writable && response.write("x".repeat(65_536)));
     };
@@ -248,12 +248,12 @@ test("a certificate of somebody else is refused, whatever the environment says",
   }
 });
 
-test("a flood of events while nobody answers is bounded, and counted", async () => {
-  answer = (response) => void response.writeHead(503).end();
+test("a flood of events while no target responds is bounded, and counted", async () => {
+  respond = (response) => void response.writeHead(503).end();
   const notifier = notifierOf(configOf({ ...hook, url: url() }));
   for (let i = 0; i < 400; i++) notifier.happened(one(`e/${i}`));
   await eventually(() => got.length > 1);
-  answer = (response) => void response.end();
+  respond = (response) => void response.end();
   const before = got.length;
   await eventually(() => got.length > before);
   type Last = { events: unknown[]; dropped: number; title: string; text: string };
@@ -318,7 +318,7 @@ test("pings go on while nothing is wrong, and one at a time", async () => {
   await sleep(100);
   expect(got).toHaveLength(during);
   let held: ServerResponse | undefined;
-  answer = (response) => void (held = response);
+  respond = (response) => void (held = response);
   notifier.resolve("a/1");
   await eventually(() => held !== undefined);
   await sleep(100);
@@ -331,10 +331,10 @@ test.each([
   { ...hook, path: "/hook" },
   { type: "healthcheck", path: "/ping" },
 ])(
-  "a stop leaves a target at once that does not answer, and says nothing: %j",
+  "a stop leaves a target at once that does not respond, and says nothing: %j",
   async ({ path, ...target }) => {
     let closed = 0;
-    answer = (response) => void response.on("close", () => closed++);
+    respond = (response) => void response.on("close", () => closed++);
     const notifier = notifierOf(configOf({ ...target, url: url(path) }));
     if (target.type === "webhook") notifier.raise(one("a/1"));
     await eventually(() => got.length === 1);
@@ -346,7 +346,7 @@ test.each([
 );
 
 test("a reload keeps what waits for a target that stays, and drops one that goes", async () => {
-  answer = (response) => void response.writeHead(500).end();
+  respond = (response) => void response.writeHead(500).end();
   const [stays, goes] = [
     { ...hook, url: url("/stays") },
     { ...hook, url: url("/goes") },
@@ -356,7 +356,7 @@ test("a reload keeps what waits for a target that stays, and drops one that goes
   await eventually(() => got.length >= 2);
   notifier.use(configOf(stays));
   await sleep(50);
-  answer = (response) => void response.end();
+  respond = (response) => void response.end();
   got = [];
   await eventually(() => got.length > 0);
   await sleep(200);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { type Accepted, answering, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, connectTo, RawUpstream, responding } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 import { logEntries } from "../../testkit/logEntries.js";
 import { ERROR_PAGE_BYTES_MAX, type ProxyConfigInput } from "../../src/model/index.js";
@@ -74,7 +74,7 @@ beforeAll(async () => {
     format: "json",
   });
 });
-beforeEach(() => void (script = answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")));
+beforeEach(() => void (script = responding("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")));
 afterEach(() => {
   for (const peer of upstream.connections.splice(0)) peer.socket.destroy();
 });
@@ -192,8 +192,8 @@ describe.each([
     expect(body).toBe('<meta http-equiv="refresh" content="5">');
   });
 
-  test("what an upstream and `respond` answer passes as it is", async () => {
-    script = answering("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5\r\nX-A: 1\r\n\r\ntheir");
+  test("responses of an upstream and of `respond` pass as they are", async () => {
+    script = responding("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5\r\nX-A: 1\r\n\r\ntheir");
     const theirs = await request("/up/");
     expect([theirs.status, theirs.body, theirs.fields.get("x-a")]).toEqual([502, "their", "1"]);
     const ours = await request("/said/");

@@ -69,7 +69,7 @@ async function statuses(requests: readonly (readonly [method: string, path: stri
   return seen;
 }
 
-test("in maintenance requests get 503, but redirects lead on, and challenges are answered", async () => {
+test("in maintenance requests get 503, but redirects lead on, and challenges get a response", async () => {
   const until = Date.now() + 90_000;
   order({ maintenance: [{ until, message: "Back <soon>", closesTunnels: false }] });
   const response = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -262,7 +262,7 @@ test("an idle WebSocket is closed at once where its route writes, and not where 
   reads.client.socket.destroy();
 });
 
-test("a client that does not answer the Close frame is cut", async () => {
+test("a client that does not respond to the Close frame is cut", async () => {
   const { client } = await openTunnel("/socket");
   order({ quiesce: { reads: false } });
   expect(writes()).toBe(1);

@@ -45,7 +45,7 @@ test.each<{ first: Name; secure: boolean }>([
   { first: "medium", secure: true },
 ])("a large file after a $first one, TLS $secure", async ({ first, secure }) => {
   const port = secure ? front.securePort : front.plainPort;
-  // From now on their descriptions are known, and requests for them are answered without a look at the disk.
+  // From now on their descriptions are known, and requests for them get a response without a look at the disk.
   for (const name of [first, "large"] as const)
     await exchange(port, get(name, "Connection: close\r\n"), secure);
   const client = await connectTo(port, secure);

@@ -147,7 +147,7 @@ describe.each([
     ]);
   });
 
-  test("without the original, the encoded file answers nothing", async () => {
+  test("without the original, there is no response from the encoded file", async () => {
     expect((await get("/gone.js", accept("br"))).status).toBe(404);
   });
 

@@ -124,7 +124,7 @@ async function secured(socket: net.Socket, options: tls.ConnectionOptions = {}):
   return secure;
 }
 
-/** What the upstream answered to a request over HTTP/2. */
+/** The response of the upstream to a request over HTTP/2. */
 async function overHttp2(socket: net.Socket): Promise<string> {
   const createConnection = () => tls.connect({ socket, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
   const session = http2.connect("https://a.example", { createConnection });

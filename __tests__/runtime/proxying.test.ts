@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Accepted,
-  answering,
   connectTo,
   exchange,
   isComplete,
   parseResponse,
   RawUpstream,
+  responding,
 } from "../../testkit/peers.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
@@ -36,7 +36,7 @@ async function start(
 }
 
 beforeEach(() => {
-  script = answering(OK);
+  script = responding(OK);
 });
 afterEach(async () => {
   await proxy.close();
@@ -288,7 +288,7 @@ describe("request bodies", () => {
     client.socket.destroy();
   });
 
-  test("Expect: 100-continue is answered by the proxy and not forwarded", async () => {
+  test("the proxy responds to Expect: 100-continue and does not forward it", async () => {
     await start();
     script = () => {};
     const client = await connectTo(proxy.port);
@@ -379,7 +379,7 @@ describe("request bodies", () => {
 });
 
 describe("responses", () => {
-  const answersWith = async (response: string, request = GET): Promise<ReturnType<typeof parseResponse>> => {
+  const respondsWith = async (response: string, request = GET): Promise<ReturnType<typeof parseResponse>> => {
     await start();
     script = (peer) => {
       peer.socket.once("data", () => {
@@ -391,7 +391,7 @@ describe("responses", () => {
   };
 
   test("framing, hop-by-hop, Server, Date and X-Accel fields are the proxy's; the rest passes as it came", async () => {
-    const response = await answersWith(
+    const response = await respondsWith(
       "HTTP/1.1 299 Very Odd\r\nServer: up\r\nDate: yesterday\r\nX-Accel-Redirect: /secret\r\nConnection: close, x-hop\r\nX-Hop: 1\r\nKeep-Alive: 1\r\nUpgrade: h2c\r\nProxy-Authenticate: x\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\nX-Powered-By: up\r\nContent-Length: 2\r\n\r\nok",
     );
     const lines = response.head.split("\r\n");
@@ -460,7 +460,7 @@ describe("responses", () => {
     ],
     ["without reason", "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", GET, "Content-Length: 2", "ok"],
   ])("body %s", async (_name, response, request, head, body) => {
-    const seen = await answersWith(response, request);
+    const seen = await respondsWith(response, request);
     expect(seen.head).toContain(head);
     expect(seen.body).toBe(body);
     expect(seen.head.match(/HTTP\/1\.1/g)).toHaveLength(1);
@@ -482,7 +482,7 @@ describe("responses", () => {
     ["nothing", ""],
     ["half a head", "HTTP/1.1 200 OK\r\nContent-"],
   ])("a malformed response is 502: %s", async (_name, response) => {
-    expect((await answersWith(response)).status).toBe(502);
+    expect((await respondsWith(response)).status).toBe(502);
     expect(await proxy.errorLog()).toMatch(/\[error\].*upstream.*request: "GET \/sync\/ HTTP\/1\.1"/);
   });
 
@@ -493,7 +493,7 @@ describe("responses", () => {
   ])(
     "a truncated response closes the client's connection and is never ended as if it were complete: %s",
     async (_name, bytes, relayed) => {
-      const response = await answersWith(bytes);
+      const response = await respondsWith(bytes);
       expect(response.body).toBe(relayed);
     },
   );
@@ -554,7 +554,7 @@ describe("responses", () => {
 
   test("bytes after a response reach no client, and the connection is not reused", async () => {
     await start();
-    script = answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison`);
+    script = responding(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison`);
     const client = await connectTo(proxy.port);
     client.send(GET + GET);
     await client.until((peer) => (peer.received.match(/\r\n\r\nok/g) ?? []).length === 2);
@@ -590,7 +590,7 @@ describe("responses", () => {
   async function rewritten(field: string, path: string, sent: string, seen: string): Promise<void> {
     await start();
     const fill = (text: string): string => text.replace("UP", String(upstream.port));
-    script = answering(`HTTP/1.1 302 Found\r\n${field}: ${fill(sent)}\r\nContent-Length: 0\r\n\r\n`);
+    script = responding(`HTTP/1.1 302 Found\r\n${field}: ${fill(sent)}\r\nContent-Length: 0\r\n\r\n`);
     const response = await exchange(proxy.port, `GET ${path} HTTP/1.1\r\nHost: a:81\r\n\r\n`);
     expect(response.headers[field.toLowerCase()]).toBe(fill(seen));
   }
@@ -620,7 +620,7 @@ describe("responses", () => {
 });
 
 describe("connections", () => {
-  test("upstream connections are reused, pipelined requests answered in order", async () => {
+  test("upstream connections are reused, pipelined requests get responses in order", async () => {
     await start();
     script = (peer) => {
       let seen = 0;
@@ -646,7 +646,7 @@ describe("connections", () => {
     let held: Accepted[] = [];
     script = (peer) => {
       peer.socket.on("data", () => {
-        // None is answered before all are there: every request has a connection of its own.
+        // None gets a response before all are there: every request has a connection of its own.
         if (held.push(peer) < concurrent) return;
         held.forEach((one) => one.send(OK));
         held = [];
@@ -749,7 +749,7 @@ describe("connections", () => {
   });
 
   test.each([0, 50])(
-    "of pipelined requests all are answered, though their client half-closed %i ms later",
+    "of pipelined requests all get a response, though their client half-closed %i ms later",
     async (ms) => {
       await start();
       script = (peer) => peer.socket.on("data", () => setTimeout(() => peer.send(OK), 5));
@@ -777,7 +777,7 @@ describe("connections", () => {
     );
   });
 
-  test("draining answers running requests and those on their way, and closes idle connections after a second", async () => {
+  test("draining responds to running requests and those on their way, and closes idle connections after a second", async () => {
     await start();
     let asked!: (peer: Accepted) => void;
     const held = new Promise<Accepted>((resolve) => (asked = resolve));

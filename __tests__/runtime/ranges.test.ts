@@ -62,7 +62,7 @@ describe("ranges of a file of 45 bytes (decisions 6.5)", () => {
       expect(parseRange(value, 0)).toBe("whole");
   });
 
-  test("many small ranges are answered with the whole file", () => {
+  test("the response to many small ranges is the whole file", () => {
     const set = (count: number): string =>
       `bytes=${Array.from({ length: count }, (_, i) => `${2 * i}-${2 * i}`).join(",")}`;
     expect(RANGES_MAX).toBe(100);

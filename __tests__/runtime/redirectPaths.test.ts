@@ -58,7 +58,7 @@ describe.each([
     ["/?next=//evil.example", 301, "https://a.example/sync/"],
     ["/q/deeper?x=1", 302, "http://a.example/a%20b/?c=%2F"],
     ["/kept/a%20b?x=%2F", 301, "https://b.example/kept/a%20b?x=%2F"],
-  ])("%s is answered with %i and Location %s", async (path, status, location) => {
+  ])("%s gets %i and Location %s", async (path, status, location) => {
     expect(await ask(path)).toEqual([status, location]);
   });
 });

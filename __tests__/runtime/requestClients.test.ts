@@ -1,7 +1,7 @@
 import * as http2 from "node:http2";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { FakeExchange } from "../../testkit/fakeExchange.js";
-import { answering, connectTo, isComplete, RawUpstream } from "../../testkit/peers.js";
+import { connectTo, isComplete, RawUpstream, responding } from "../../testkit/peers.js";
 import type { RouteInput } from "../../src/model/index.js";
 import { RequestClients } from "../../src/runtime/dispatch/dispatch.js";
 
@@ -11,7 +11,7 @@ let upstream: RawUpstream;
 let front: EveryProtocol;
 
 beforeEach(async () => {
-  upstream = await new RawUpstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).listen();
+  upstream = await new RawUpstream(responding("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).listen();
 });
 
 afterEach(async () => {

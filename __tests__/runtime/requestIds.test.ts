@@ -1,7 +1,7 @@
 import fc from "../../testkit/property.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { answering, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { connectTo, RawUpstream, responding } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { logEntries } from "../../testkit/logEntries.js";
 import { parseConfig, type ProxyConfigInput } from "../../src/model/index.js";
@@ -14,7 +14,7 @@ const MADE = /^[0-9a-f]{32}$/;
 let upstream: RawUpstream;
 let front: EveryProtocol | undefined;
 
-beforeEach(async () => void (upstream = await new RawUpstream(answering(RESPONSE)).listen()));
+beforeEach(async () => void (upstream = await new RawUpstream(responding(RESPONSE)).listen()));
 afterEach(async () => {
   expect(front?.serving.faults.count ?? 0).toBe(0);
   await front?.close();

@@ -134,7 +134,7 @@ const ENDINGS: Readonly<Record<"whole" | "cut", (peer: Accepted) => Promise<void
     peer.send(RESPONSE);
     peer.socket.resetAndDestroy();
   },
-  // What it had not read by then is answered with RST, after the FIN.
+  // What it had not read by then gets RST, after the FIN.
   whole: async ({ socket }) => {
     socket.end(RESPONSE);
     await once(socket, "finish");

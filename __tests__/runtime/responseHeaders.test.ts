@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { responseOf, ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
 /** Fields that the config sets and removes, in responses of every kind and over every protocol (decisions 5.5 and 5.6). */
@@ -141,7 +141,7 @@ describe.each([
   const HSTS = secure ? ["max-age=300"] : [];
 
   beforeEach(() => {
-    script = answering(UPSTREAM_RESPONSE);
+    script = responding(UPSTREAM_RESPONSE);
   });
 
   test("the route's fields take the place of the upstream's and of the virtual server's", async () => {
@@ -161,7 +161,7 @@ describe.each([
   });
 
   test("the same if the upstream's fields are examined one by one", async () => {
-    script = answering(
+    script = responding(
       UPSTREAM_RESPONSE.replace("X-Kept", `Location: http://127.0.0.1:${upstream.port}/x\r\nX-Kept`),
     );
     const seen = await request("/up/");
@@ -179,7 +179,7 @@ describe.each([
   });
 
   test("a chunked response stays whole", async () => {
-    script = answering(
+    script = responding(
       "HTTP/1.1 200 OK\r\nX-Removed: 1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     );
     const seen = await request("/up/");
@@ -224,12 +224,12 @@ describe.each([
   });
 
   test("HEAD and 304 of an upstream", async () => {
-    script = answering("HTTP/1.1 304 Not Modified\r\nX-Removed: 1\r\nX-Kept: 1\r\n\r\n");
+    script = responding("HTTP/1.1 304 Not Modified\r\nX-Removed: 1\r\nX-Kept: 1\r\n\r\n");
     const seen = await request("/up/");
     expect([seen.status, seen.body]).toEqual([304, ""]);
     expect(valuesOf(seen, "x-frame-options")).toEqual(["SAMEORIGIN"]);
     expect(valuesOf(seen, "x-removed")).toEqual([]);
-    script = answering("HTTP/1.1 200 OK\r\nX-Removed: 1\r\nContent-Length: 5\r\n\r\n");
+    script = responding("HTTP/1.1 200 OK\r\nX-Removed: 1\r\nContent-Length: 5\r\n\r\n");
     for (const peer of upstream.connections.splice(0)) peer.socket.destroy();
     const head = await request("/up/", { method: "HEAD" });
     expect([head.status, head.body, valuesOf(head, "content-length")]).toEqual([200, "", ["5"]]);
@@ -244,7 +244,7 @@ test("a request that is refused before its host is known has the default server'
 });
 
 test("an HTTP/2 connection sends the fields again and again as indices", async () => {
-  script = answering(UPSTREAM_RESPONSE);
+  script = responding(UPSTREAM_RESPONSE);
   const session = connectHttp2(front.securePort);
   for (let i = 0; i < 4; i++) {
     const { headers } = await ask(session, { ":path": i % 2 === 0 ? "/up/" : "/plain/" });
@@ -261,7 +261,7 @@ describe("heads that are not the route's response stay as they are", () => {
     "Sec-WebSocket-Accept: x\r\nX-Removed: 1\r\n\r\n";
 
   test("an upgrade over HTTP/1.1", async () => {
-    script = answering(SWITCHING);
+    script = responding(SWITCHING);
     const client = await connectTo(front.plainPort);
     client.send("GET /up/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
     await client.receives("\r\n\r\n");
@@ -272,7 +272,7 @@ describe("heads that are not the route's response stay as they are", () => {
   });
 
   test("an upgrade over HTTP/2", async () => {
-    script = answering(SWITCHING);
+    script = responding(SWITCHING);
     const session = connectHttp2(front.securePort);
     await new Promise((resolve) => session.once("remoteSettings", resolve));
     const stream = session.request(
@@ -288,7 +288,7 @@ describe("heads that are not the route's response stay as they are", () => {
   });
 
   test("a 103 over HTTP/2, whose final response has the fields", async () => {
-    script = answering(
+    script = responding(
       `HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nX-Removed: 1\r\n\r\n${UPSTREAM_RESPONSE}`,
     );
     const session = connectHttp2(front.securePort);

@@ -1,5 +1,5 @@
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
+import { exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { LogFile } from "../../src/runtime/logs/logFile.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
@@ -31,7 +31,7 @@ test("a GET crosses 14 boundaries between folders, from accept to its log line",
     } as never);
   };
   const upstream = await new RawUpstream(
-    answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+    responding("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
   ).listen();
   const action = { type: "proxy" as const, upstream: "web" };
   const front = await startEveryProtocol({

@@ -6,7 +6,7 @@ import type { PauseOrder, SeenPauses } from "../../src/runtime/dispatch/pauses.j
 import { Queue } from "../../src/runtime/queue.js";
 import { ServedPauses } from "../../src/runtime/supervisor/servedPauses.js";
 
-/** What a master answers to those who begin and end pauses, and when these end by themselves. */
+/** The responses of a master to those who begin and end pauses, and when these end by themselves. */
 
 const folder = mkdtempSync(join(tmpdir(), "portico-pauses-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -81,7 +81,7 @@ test.each<
   [["a", "b"], "a", ENDED, ["b"]],
   [["a", "b"], undefined, ENDED, []],
   [[undefined, "b"], "b", ENDED, [undefined]],
-])("with a maintenance of %j, the end of that of %s is answered: %s", async (before, off, said, left) => {
+])("with a maintenance of %j, the response to the end of that of %s: %s", async (before, off, said, left) => {
   for (const server of before) expect((await served.begin({}, server)).ok).toBe(true);
   lines = [];
   expect(codes(await served.end(off))).toBe(said);

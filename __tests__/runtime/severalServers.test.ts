@@ -1,7 +1,7 @@
 import type { UpstreamInput } from "../../src/model/index.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 
@@ -67,7 +67,7 @@ test("a request whose server refuses goes to the next one, an upload too, and th
 });
 
 test("a WebSocket is opened at the next server", async () => {
-  const opens = answering(
+  const opens = responding(
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
   );
   await start(["refuses", opens]);
@@ -83,8 +83,8 @@ test("a WebSocket is opened at the next server", async () => {
 test.each([
   ["GET", 200],
   ["POST", 502],
-])("%s that was sent and not answered: %d", async (method, status) => {
-  await start([resets, answering(response("b"))]);
+])("%s that was sent and got no response: %d", async (method, status) => {
+  await start([resets, responding(response("b"))]);
   expect(await exchange(front.plainPort, request(`${method} /a HTTP/1.1`))).toMatchObject({ status });
 });
 
@@ -98,7 +98,7 @@ test("with no server left, 503 and a time to come back", async () => {
 });
 
 test("the proxy's cookie binds a client to its server, and names it to nobody", async () => {
-  await start([answering(response("a")), answering(response("b"))], { sticky: { cookie: "portico_web" } });
+  await start([responding(response("a")), responding(response("b"))], { sticky: { cookie: "portico_web" } });
   const first = await exchange(front.plainPort, request("GET / HTTP/1.1"));
   const set = first.headers["set-cookie"]!;
   expect(set).toMatch(/^portico_web=[\w-]{22}; Path=\/; HttpOnly; SameSite=Lax$/);
@@ -113,7 +113,7 @@ test("the proxy's cookie binds a client to its server, and names it to nobody", 
 });
 
 test("a session stays at its server until that is drained, and comes back", async () => {
-  await start([answering(response("a")), answering(response("b"))], {
+  await start([responding(response("a")), responding(response("b"))], {
     sticky: { applicationCookie: "sessionid" },
   });
   const get = async (): Promise<string> =>
@@ -128,7 +128,7 @@ test("a session stays at its server until that is drained, and comes back", asyn
 });
 
 test("a session is what the cookie of its name says, and nothing else of a request", async () => {
-  await start([answering(response("a")), answering(response("b"))], {
+  await start([responding(response("a")), responding(response("b"))], {
     sticky: { applicationCookie: "sessionid" },
   });
   const get = async (fields: string): Promise<string> =>

@@ -42,7 +42,7 @@ afterAll(async () => {
   await front.close();
   await upstream.close();
 });
-/** Answers once all of a request has arrived. */
+/** Responds once all of a request has arrived. */
 const complete = (peer: Accepted): void =>
   void peer.receives(/^GET [^]*\r\n\r\n|\r\n\r\nabcd/).then(() => peer.send(OK));
 beforeEach(() => (script = complete));

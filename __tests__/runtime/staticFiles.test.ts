@@ -89,7 +89,7 @@ function get(on: StaticFilesAction, path: string, request: FakeRequest = {}, opt
   return run(on, { target, ...request }, { route: fakeRoute({ name: "media" }, errors), ...options });
 }
 
-/** Both ways a file is answered: straight from the disk, and from what the first response left behind. */
+/** Both ways a file is sent: straight from the disk, and from what the first response left behind. */
 async function twice(
   path: string,
   request: FakeRequest = {},
@@ -550,7 +550,7 @@ describe("directories", () => {
     expect(e.header("content-type")).toBe("text/html");
   });
 
-  test("an index file answers for its directory; the first that exists", async () => {
+  test("an index file is the response for its directory; the first that exists", async () => {
     const on = action({ index: ["index.html", "index.htm"] });
     expect((await get(on, "img/")).status).toBe(403);
     write("img/index.htm", "second");

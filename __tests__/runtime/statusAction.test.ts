@@ -112,7 +112,7 @@ describe("questions of a worker", () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
-  test("one that the master does not answer ends after 5 s, and its late response is dropped", async () => {
+  test("one that the master does not respond to ends after 5 s, and its late response is dropped", async () => {
     const sent: number[] = [];
     const questions = new StatusQuestions((turn) => sent.push(turn));
     const response = questions.ask(ASKED);

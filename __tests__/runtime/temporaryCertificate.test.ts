@@ -23,7 +23,7 @@ afterEach(async () => {
 const LISTENERS = ["temporary", "mixed", "files"] as const;
 type Name = (typeof LISTENERS)[number];
 
-/** @param down where nothing answers, least of all an authority */
+/** @param down where nothing responds, least of all an authority */
 function config(ports: Readonly<Record<Name, number>>, down: number): ProxyConfigInput {
   const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
   const acme = { acme: { authority: "ca", names: ["a.example.net"] } };

@@ -66,9 +66,9 @@ async function negotiated(policy: Policy, version: SecureVersion, offer: string,
   const info = socket.getEphemeralKeyInfo() as { name?: string; type?: string };
   const resumed = socket.isSessionReused();
   // A ticket of TLS 1.3 comes with the response.
-  const answered = new Promise((done) => socket.once("data", done));
+  const responded = new Promise((done) => socket.once("data", done));
   socket.write(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await answered;
+  await responded;
   kept ??= socket.getSession();
   socket.destroy();
   return { info, group, asked, resumed, session: kept, logged: await logged(target) };

@@ -42,7 +42,7 @@ test.each([
   ["/client", "files.example"],
   // As nginx has it.
   ["/own", "localhost"],
-])("answers %s for the host %s, on one connection", async (target, host) => {
+])("responds with %s for the host %s, on one connection", async (target, host) => {
   script = (peer) => peer.send(response("ok"));
   for (let i = 0; i < 3; i++)
     expect(await exchange(front.plainPort, asking(target))).toMatchObject({ body: "ok" });

@@ -7,7 +7,7 @@ import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { pass } from "../../testkit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
+import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { descriptorsOf } from "../../testkit/processes.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -36,7 +36,7 @@ async function start(more: Partial<UpstreamInput> = {}): Promise<void> {
   });
 }
 
-beforeEach(() => (script = answering(OK)));
+beforeEach(() => (script = responding(OK)));
 afterEach(async () => {
   const faults = front.serving.faults.count;
   await front.close();
@@ -44,8 +44,8 @@ afterEach(async () => {
   expect(faults).toBe(0);
 });
 
-/** Answers the first request with these bytes, and then does what it is told. */
-const answers = (bytes: string, then: (socket: net.Socket) => void = () => undefined) =>
+/** Responds to the first request with these bytes, and then does what it is told. */
+const responds = (bytes: string, then: (socket: net.Socket) => void = () => undefined) =>
   ((peer) =>
     peer.socket.once("data", () => {
       peer.send(bytes);
@@ -61,26 +61,26 @@ const fields = (count: number): string => `HTTP/1.1 200 OK\r\n${"X: y\r\n".repea
 test.each<[what: string, does: typeof script, message: string]>([
   [
     "an empty line before the response",
-    answers(`\r\n${OK}`),
+    responds(`\r\n${OK}`),
     "sent an invalid response: empty line before the response",
   ],
   [
     "100,001 informational responses",
-    answers(`${"HTTP/1.1 100 X\r\n\r\n".repeat(100_001)}${OK}`),
+    responds(`${"HTTP/1.1 100 X\r\n\r\n".repeat(100_001)}${OK}`),
     "sent an invalid response: too many informational responses",
   ],
-  ["501 fields", answers(fields(501), ends), "sent an invalid response: too many fields"],
+  ["501 fields", responds(fields(501), ends), "sent an invalid response: too many fields"],
   [
     "a status line that is not one",
-    answers("hello\r\n\r\n"),
+    responds("hello\r\n\r\n"),
     "sent an invalid response: malformed status line",
   ],
-  ["an end before the response", answers("", ends), `prematurely closed connection ${HEAD}`],
-  ["an end within the head", answers("HTTP/1.1 200", ends), `prematurely closed connection ${HEAD}`],
-  ["a reset before the response", answers("", resets), `recv() failed (104: ECONNRESET) ${HEAD}`],
+  ["an end before the response", responds("", ends), `prematurely closed connection ${HEAD}`],
+  ["an end within the head", responds("HTTP/1.1 200", ends), `prematurely closed connection ${HEAD}`],
+  ["a reset before the response", responds("", resets), `recv() failed (104: ECONNRESET) ${HEAD}`],
   [
     "an unrequested switch of protocols",
-    answers("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
+    responds("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
     "upstream switched protocols without being asked",
   ],
 ])("%s is a 502, and the log says so", async (_what, does, message) => {
@@ -99,17 +99,17 @@ test.each<[what: string, does: typeof script, message: string]>([
 test.each<[what: string, does: typeof script, message: string]>([
   [
     "by an end",
-    answers("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", ends),
+    responds("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", ends),
     `prematurely closed connection ${BODY}`,
   ],
   [
     "by a reset",
-    answers("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", resets),
+    responds("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", resets),
     `recv() failed (104: ECONNRESET) ${BODY}`,
   ],
   [
     "by a chunk that is none",
-    answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz"),
+    responds("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz"),
     "sent an invalid response: chunk size is not a hex number",
   ],
 ])("a response that breaks off %s is cut, and the log says so", async (_what, does, message) => {
@@ -131,7 +131,7 @@ test.each<[version: string, secure: boolean, code: string | undefined]>([
   "a response over HTTP/%s that breaks off, over TLS: %j, ends its connection by %j",
   async (version, secure, code) => {
     await start();
-    script = answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz");
+    script = responds("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz");
     const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
     const codes: (string | undefined)[] = [];
     client.socket.on("error", (error: NodeJS.ErrnoException) => codes.push(error.code));
@@ -147,7 +147,7 @@ test.each<[what: string, response: string]>([
   ["100,000 informational responses", `${"HTTP/1.1 100 X\r\n\r\n".repeat(100_000)}${OK}`],
 ])("%s are taken, for every request of a connection", async (_what, response) => {
   await start();
-  script = answering(response);
+  script = responding(response);
   for (let i = 0; i < 3; i++) expect((await exchange(front.plainPort, GET)).status).toBe(200);
   expect(upstream.connections.length).toBe(1);
 });
@@ -192,7 +192,7 @@ describe("is given up in time", () => {
     expect(await front.errorLog()).toContain("upstream timed out while sending request to upstream");
   });
 
-  test("but not one that reads late, and answers later still", async () => {
+  test("but not one that reads late, and responds later still", async () => {
     await start({ sendTimeoutMs: 10_000 });
     script = (peer) => peer.socket.pause();
     const client = await connectTo(front.plainPort);
@@ -255,7 +255,7 @@ describe("is given up in time", () => {
 
   test("but not while its client does not read, and again once it does", async () => {
     await start({ readTimeoutMs: 10_000 });
-    script = answers("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
+    script = responds("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
     const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
     session.on("error", () => undefined);
     const response = ask(session, { ":path": "/web" }).catch(() => undefined);
@@ -279,7 +279,7 @@ describe("is given up in time", () => {
     ["in the middle of", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"],
   ])("one that falls silent %s its response, counted from its last byte", async (_when, begun) => {
     await start({ readTimeoutMs: 10_000, connectTimeoutMs: 2_000, sendTimeoutMs: 2_000 });
-    script = answers(begun);
+    script = responds(begun);
     const client = await connectTo(front.plainPort);
     client.send(GET);
     const peer = await upstream.connection();
@@ -337,7 +337,7 @@ test.each(["127.0.0.1", "localhost"])(
     expect(await front.errorLog()).toMatch(
       /connect\(\) failed \((?:111|0): ECONNREFUSED\) while connecting to upstream/,
     );
-    const other = await new RawUpstream(answering(OK)).listen(port);
+    const other = await new RawUpstream(responding(OK)).listen(port);
     expect((await exchange(front.plainPort, GET)).status).toBe(200);
     await other.close();
   },
@@ -405,8 +405,8 @@ describe("a connection that was used", () => {
 
   const UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
   test.each<[what: string, request: string, does: (peer: Accepted) => unknown, status: number]>([
-    ["GET that was answered in part", GET, (peer) => peer.socket.end("HTTP/1.1 2"), 502],
-    ["GET that is not answered in time", GET, () => undefined, 504],
+    ["GET that got a part of a response", GET, (peer) => peer.socket.end("HTTP/1.1 2"), 502],
+    ["GET that gets no response in time", GET, () => undefined, 504],
     [
       "PUT with a body",
       "PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
@@ -465,7 +465,7 @@ describe("a connection that was used", () => {
     ["speaks HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"],
   ])("and %s is not used again", async (_what, response) => {
     await start();
-    script = answering(response);
+    script = responding(response);
     for (let i = 0; i < 2; i++) expect((await exchange(front.plainPort, GET)).body).toBe("ok");
     expect(upstream.connections.length).toBe(2);
   });
@@ -483,7 +483,7 @@ describe("a connection that was used", () => {
     });
     let waiting: Accepted | undefined;
     script = (peer) => peer.socket.on("data", () => (waiting = peer));
-    const answered = async (afterMs: number): Promise<void> => {
+    const responded = async (afterMs: number): Promise<void> => {
       waiting = undefined;
       const response = exchange(front.plainPort, GET);
       await eventually(() => waiting !== undefined);
@@ -491,10 +491,10 @@ describe("a connection that was used", () => {
       waiting!.send(OK);
       expect((await response).status).toBe(200);
     };
-    await answered(6_000);
-    await answered(5_000);
+    await responded(6_000);
+    await responded(5_000);
     expect(upstream.connections.length).toBe(1);
-    await answered(0);
+    await responded(0);
     expect(upstream.connections.length).toBe(connections);
   });
 });
@@ -504,12 +504,12 @@ test.each([
     (method) => [method, 200] as const,
   ),
   ...["POST", "PATCH", "MOVE", "COPY", "LOCK", "MKCOL", "get"].map((method) => [method, 502] as const),
-])("%s whose connection dies before it is answered comes to %i", async (method, status) => {
+])("%s whose connection dies before it gets a response comes to %i", async (method, status) => {
   await start();
   script = (peer, index) => {
-    let answered = 0;
+    let responded = 0;
     peer.socket.on("data", () => {
-      if (index === 0 && ++answered === 2) peer.socket.destroy();
+      if (index === 0 && ++responded === 2) peer.socket.destroy();
       else peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     });
   };
@@ -534,7 +534,7 @@ describe("over HTTP/2", () => {
   test("an informational response is passed on with its fields, but not 100", async () => {
     await start();
     const early = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x\r\n\r\n";
-    script = answering(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 X\r\nLink: y\r\n\r\n${early}${OK}`);
+    script = responding(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 X\r\nLink: y\r\n\r\n${early}${OK}`);
     const session = connectHttp2(front.securePort);
     const { status, informational, body } = await ask(session, { ":path": "/web" });
     session.destroy();
@@ -578,9 +578,9 @@ test.each<[what: string, head: string]>([
   ["another protocol", "HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"],
   ["no protocol", "HTTP/1.1 101 X\r\nConnection: upgrade\r\n\r\n"],
   ["one that its Connection does not name", "HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n"],
-])("a WebSocket that the upstream answers with %s is a 502", async (_what, head) => {
+])("a WebSocket to which the upstream responds with %s is a 502", async (_what, head) => {
   await start();
-  script = answers(head);
+  script = responds(head);
   const response = await exchange(
     front.plainPort,
     "GET /web HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",

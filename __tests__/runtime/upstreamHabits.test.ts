@@ -117,7 +117,7 @@ test.each<[request: string, response: string]>([
   ["GET /web HTTP/1.1\r\nHost: a\r\n\r\n", ""],
   ["GET /web HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"],
   ["POST /web HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx", ""],
-])("nor does one whose client gives up: %j, answered by %j", async (request, response) => {
+])("nor does one whose client gives up: %j, with the response %j", async (request, response) => {
   script = (peer) => peer.send(response);
   for (let i = 1; i <= 5; i++) {
     const client = await connectTo(front.plainPort);

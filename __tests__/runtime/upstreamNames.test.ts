@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { pass } from "../../testkit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
+import { exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 
 /** Upstreams that are given by a name, and a resolver that takes its time. */
@@ -12,16 +12,16 @@ import { eventually } from "../../testkit/waiting.js";
 const GET = "GET /web HTTP/1.1\r\nHost: a\r\n\r\n";
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-type Answered = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
+type Responded = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
 
 let upstream: RawUpstream;
 let front: EveryProtocol;
 /** Lookups that wait for the resolver. */
-let asked: Answered[];
+let asked: Responded[];
 
 beforeEach(async () => {
   asked = [];
-  upstream = await new RawUpstream(answering(OK)).listen();
+  upstream = await new RawUpstream(responding(OK)).listen();
   front = await startEveryProtocol({
     routes: [{ name: "web", path: "/web", action: { type: "proxy", upstream: "web" } }],
     upstreams: [
@@ -33,12 +33,12 @@ beforeEach(async () => {
       },
     ],
   });
-  const lookup = dns.lookup as (name: string, options: unknown, answered: Answered) => void;
-  jest.spyOn(dns, "lookup").mockImplementation(((name: string, options: unknown, answered: Answered) => {
+  const lookup = dns.lookup as (name: string, options: unknown, responded: Responded) => void;
+  jest.spyOn(dns, "lookup").mockImplementation(((name: string, options: unknown, responded: Responded) => {
     // Servers look up their own addresses.
-    if (name === "127.0.0.1") return lookup(name, options, answered);
+    if (name === "127.0.0.1") return lookup(name, options, responded);
     expect(name).toBe("files.example.org");
-    asked.push(answered);
+    asked.push(responded);
   }) as unknown as typeof dns.lookup);
 });
 afterEach(async () => {
@@ -70,7 +70,7 @@ test("that do not exist are a 502 for all who wait", async () => {
   expect(await front.errorLog()).toContain("ENOTFOUND) while connecting to upstream");
 });
 
-test("are reached at the next address where one refuses, or does not answer for 250 ms", async () => {
+test("are reached at the next address where one refuses, or does not respond for 250 ms", async () => {
   const deaf = holdSocket({ host: "127.0.0.3", port: upstream.port, backlog: 1 });
   if (typeof deaf === "number") throw new Error(`errno ${deaf}`);
   // What the kernel takes in its place.
@@ -99,35 +99,35 @@ test.each([
 ])(
   "are looked up anew: a connection %s that is ten seconds old is used again: %j",
   async (_, host, usedAgain) => {
-    const answers: (() => void)[] = [];
+    const responses: (() => void)[] = [];
     const slow = await new RawUpstream((peer) =>
-      peer.socket.on("data", () => void answers.push(() => peer.send(OK))),
+      peer.socket.on("data", () => void responses.push(() => peer.send(OK))),
     ).listen();
     const web = { name: "web", url: `http://${host}:${slow.port}`, idleConnectionsMax: 3 };
     const routes = [{ name: "web", path: "/web", action: { type: "proxy", upstream: "web" } }] as const;
     const own = await startEveryProtocol({ routes, upstreams: [{ ...web, idleTimeoutMs: 60_000 }] });
     const open = (): number => own.serving.holdings().upstreamConnections;
-    /** So many requests at once, answered after so long. */
-    const answered = async (count: number, ms: number): Promise<void> => {
+    /** So many requests at once, with responses after so long. */
+    const responded = async (count: number, ms: number): Promise<void> => {
       const all = Array.from({ length: count }, () => exchange(own.plainPort, GET));
       await eventually(() => {
         asked.splice(0).forEach((found) => found(null, [{ address: "127.0.0.1", family: 4 }]));
-        return answers.length === count;
+        return responses.length === count;
       });
       if (ms > 0) await pass(ms);
-      answers.splice(0).forEach((answer) => answer());
+      responses.splice(0).forEach((respond) => respond());
       await Promise.all(all);
     };
     try {
-      await answered(1, 9_500);
-      await answered(1, 700);
+      await responded(1, 9_500);
+      await responded(1, 700);
       expect(slow.connections).toHaveLength(1);
-      await answered(1, 0);
+      await responded(1, 0);
       expect(slow.connections).toHaveLength(usedAgain ? 1 : 2);
       // Three are kept, and none of a config that is served no more.
-      await answered(4, 0);
+      await responded(4, 0);
       await eventually(() => open() === 3);
-      const last = answered(1, 0);
+      const last = responded(1, 0);
       own.serving.close();
       await last;
       await eventually(() => open() === 0);

@@ -9,21 +9,21 @@ import { eventually } from "../../testkit/waiting.js";
 
 /** The limit of connections to an upstream, and the queue in front of it. */
 
-/** What the upstream received, in the order it came; each waits to be answered. */
+/** What the upstream received, in the order it came; each waits for a response. */
 interface Received {
   readonly path: string;
   readonly peer: Accepted;
   readonly text: string;
 }
 
-interface Answered {
+interface Responded {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly body: string;
 }
 
 interface Asked {
-  readonly response: Promise<Answered>;
+  readonly response: Promise<Responded>;
   leave(): void;
 }
 
@@ -67,7 +67,7 @@ afterEach(async () => {
 
 const paths = (): string[] => received.map(({ path }) => path);
 
-function answer(index: number): void {
+function respond(index: number): void {
   const { peer, path } = received[index]!;
   peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}`);
 }
@@ -157,7 +157,7 @@ describe.each([
     expect(paths()).toEqual(["/sync/0", "/sync/1"]);
     for (let i = 0; i < names.length; i++) {
       await eventually(() => received.length > i);
-      answer(i);
+      respond(i);
     }
     const responses = await Promise.all(asked.map((one) => one.response));
     expect(responses.map(({ status, body }) => [status, body])).toEqual(
@@ -170,11 +170,11 @@ describe.each([
   test("without reuse, or if an upstream closes, the next in line gets a new connection", async () => {
     front = await start({ connectionsMax: 1, idleConnectionsMax: 0 });
     const asked = await askAll(["a", "b", "c"], 1);
-    answer(0);
+    respond(0);
     await eventually(() => received.length === 2);
     received[1]!.peer.socket.destroy();
     await eventually(() => received.length === 3);
-    answer(2);
+    respond(2);
     const statuses = await Promise.all(asked.map(async (one) => (await one.response).status));
     expect(statuses).toEqual([200, 502, 200]);
     expect(upstream.connections).toHaveLength(3);
@@ -187,9 +187,9 @@ describe.each([
     expect(await front.errorLog()).toContain(
       "all 1 connections to upstream are in use, and the queue for one is full",
     );
-    answer(0);
+    respond(0);
     await eventually(() => received.length === 2);
-    answer(1);
+    respond(1);
     expect([(await first!.response).status, (await second!.response).status]).toEqual([200, 200]);
   });
 
@@ -198,12 +198,12 @@ describe.each([
     const [first, second] = await askAll(["a", "b"], 1);
     expect(await second!.response).toMatchObject({ status: 503, retryAfter: "5" });
     expect(await front.errorLog()).toContain("and none became free within 300 ms");
-    answer(0);
+    respond(0);
     expect((await first!.response).status).toBe(200);
     // Nothing of it is left: the connection serves whoever comes.
     const later = await front.ask("/sync/later");
     await eventually(() => received.length === 2);
-    answer(1);
+    respond(1);
     expect((await later.response).body).toBe("/sync/later");
   });
 
@@ -216,11 +216,11 @@ describe.each([
     await pass(1_500);
     // Its place in the queue is free again.
     const fourth = await front.ask("/sync/d");
-    answer(0);
+    respond(0);
     await eventually(() => received.length === 2);
-    answer(1);
+    respond(1);
     await eventually(() => received.length === 3);
-    answer(2);
+    respond(2);
     await Promise.all([first!.response, third!.response, fourth.response]);
     expect(paths()).toEqual(["/sync/a", "/sync/c", "/sync/d"]);
   });
@@ -232,10 +232,10 @@ describe.each([
     second!.leave();
     await pass(1_500);
     const third = await front.ask("/sync/c");
-    answer(0);
+    respond(0);
     await first!.response;
     await eventually(() => received.length === 2);
-    answer(1);
+    respond(1);
     await third.response;
     expect(paths()).toEqual(["/sync/a", "/sync/c"]);
   });
@@ -246,7 +246,7 @@ describe.each([
     void first!.response.catch(() => undefined);
     first!.leave();
     await eventually(() => received.length === 2);
-    answer(1);
+    respond(1);
     expect((await second!.response).body).toBe("/sync/b");
   });
 
@@ -257,11 +257,11 @@ describe.each([
     const body = "0123456789".repeat(20_000);
     const upload = await front.ask("/sync/up", body);
     await sleep(100);
-    answer(0);
+    respond(0);
     await first.response;
     await eventually(() => received.length === 2);
     expect(received[1]!.text.endsWith(`\r\n\r\n${body}`)).toBe(true);
-    answer(1);
+    respond(1);
     expect((await upload.response).status).toBe(200);
   });
 
@@ -269,16 +269,16 @@ describe.each([
     front = await start({ connectionsMax: 1 });
     const warm = await front.ask("/sync/warm");
     await eventually(() => received.length === 1);
-    answer(0);
+    respond(0);
     await warm.response;
     const asked = await askAll(["a", "b"], 2);
     await eventually(() => received.length === 2);
     received[1]!.peer.socket.destroy();
     await eventually(() => received.length === 3);
     expect(paths()).toEqual(["/sync/warm", "/sync/a", "/sync/a"]);
-    answer(2);
+    respond(2);
     await eventually(() => received.length === 4);
-    answer(3);
+    respond(3);
     expect((await Promise.all(asked.map((one) => one.response))).map(({ body }) => body)).toEqual([
       "/sync/a",
       "/sync/b",
@@ -304,7 +304,7 @@ test("a tunnel counts as long as it is open", async () => {
   expect(received).toHaveLength(1);
   received[0]!.peer.socket.end();
   await eventually(() => received.length === 2);
-  answer(1);
+  respond(1);
   expect((await waiting.response).status).toBe(200);
   client.socket.destroy();
 });
@@ -317,9 +317,9 @@ test("a drain serves the waiting requests", async () => {
   const second = await front.ask("/sync/b");
   await sleep(50);
   started.proxy.drain();
-  answer(0);
+  respond(0);
   await eventually(() => received.length === 2);
-  answer(1);
+  respond(1);
   expect([(await first.response).status, (await second.response).status]).toEqual([200, 200]);
 });
 
@@ -333,7 +333,7 @@ test("a request that was sent together with the one before it does not overtake 
   await sleep(50);
   for (let i = 0; i < 3; i++) {
     await eventually(() => received.length === i + 1);
-    answer(i);
+    respond(i);
   }
   expect((await waiting.response).status).toBe(200);
   expect(paths()).toEqual(["/sync/a", "/sync/b", "/sync/c"]);

@@ -33,8 +33,8 @@ class Play {
     return refusal === undefined ? "waits" : "refused";
   }
 
-  /** The first request that has a connection is answered. @returns who has one in its place */
-  answer(name = this.inUse[0]?.name): string | undefined {
+  /** The first request that has a connection gets a response. @returns who has one in its place */
+  respond(name = this.inUse[0]?.name): string | undefined {
     const at = this.inUse.findIndex((one) => one.name === name);
     const [done] = this.inUse.splice(at, 1);
     this.shares.unused(done!);
@@ -83,7 +83,7 @@ test("clients take turns, each in its own order", () => {
   for (const name of ["a1", "a2", "a3", "a4"]) play.ask("192.0.2.1", name);
   for (const name of ["b1", "b2"]) play.ask("192.0.2.2", name);
   play.ask("192.0.2.3", "c1");
-  const served = Array.from({ length: 8 }, () => play.answer());
+  const served = Array.from({ length: 8 }, () => play.respond());
   expect(served).toEqual(["a1", "b1", "c1", "a2", "b2", "a3", "a4", undefined]);
 });
 
@@ -92,8 +92,8 @@ test("a client that has its share does not hold up who waits behind it", () => {
   for (const name of ["a0", "a1", "a2"]) play.ask("192.0.2.1", name);
   for (const name of ["b0", "b1", "b2"]) play.ask("192.0.2.2", name);
   play.ask("192.0.2.3", "c0");
-  expect([play.answer("b0"), play.answer("b1")]).toEqual(["b2", "c0"]);
-  expect(play.answer("a0")).toBe("a2");
+  expect([play.respond("b0"), play.respond("b1")]).toEqual(["b2", "c0"]);
+  expect(play.respond("a0")).toBe("a2");
 });
 
 test("whoever has waited too long is refused, with the time, and nobody else", () => {
@@ -116,14 +116,14 @@ test("whoever has waited too long is refused, with the time, and nobody else", (
 });
 
 test("whatever clients do, nobody has more than a share, nobody waits while there is room, and all is given back", () => {
-  const step = fc.tuple(fc.constantFrom("ask", "answer", "leave", "sweep"), fc.nat(5), fc.nat(30));
+  const step = fc.tuple(fc.constantFrom("ask", "respond", "leave", "sweep"), fc.nat(5), fc.nat(30));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const config = limits({ connectionsMax: 5, queuedRequestsMax: 6, clientSharePercent: 60 });
       const play = new Play(config);
       const waiting = new Map<string, string>();
-      const answer = (): void => {
-        const next = play.answer();
+      const respond = (): void => {
+        const next = play.respond();
         if (next !== undefined) waiting.delete(next);
       };
       let now = 0;
@@ -131,7 +131,7 @@ test("whatever clients do, nobody has more than a share, nobody waits while ther
         const address = `192.0.2.${client}`;
         const name = `${client}:${i}`;
         if (what === "ask" && play.ask(address, name, now) === "waits") waiting.set(name, address);
-        if (what === "answer" && play.inUse.length > 0) answer();
+        if (what === "respond" && play.inUse.length > 0) respond();
         const [leaves] = waiting;
         if (what === "leave" && leaves !== undefined) {
           play.shares.leave(...leaves);
@@ -147,7 +147,7 @@ test("whatever clients do, nobody has more than a share, nobody waits while ther
           if (waits) expect(used === 3 || play.inUse.length === 5).toBe(true);
         }
       }
-      while (play.inUse.length > 0) answer();
+      while (play.inUse.length > 0) respond();
       expect([play.shares.queued, waiting.size]).toEqual([0, 0]);
     }),
   );

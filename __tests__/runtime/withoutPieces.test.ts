@@ -43,7 +43,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** Answers an upload with its own bytes as they come; a GET waits. */
+/** Responds to an upload with its own bytes as they come; a GET waits. */
 function echo(peer: scripted.Accepted): void {
   let begun = false;
   peer.socket.removeAllListeners("data").on("data", (chunk: Buffer) => {
@@ -100,7 +100,7 @@ test.each<[string, () => Promise<Buffer>]>([
   expect([one.equals(content), other.equals(content)]).toEqual([true, true]);
 });
 
-test.each([false, true])("requests one after the other are answered (TLS: %j)", async (secure) => {
+test.each([false, true])("requests one after the other get a response (TLS: %j)", async (secure) => {
   const client = await peers.connectTo(secure ? front.securePort : front.plainPort, secure);
   for (let i = 1; i <= 3; i++) {
     client.send("GET /page HTTP/1.1\r\nHost: a\r\n\r\n");

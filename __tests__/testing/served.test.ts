@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProxy, type TestProxy } from "../../testkit/harness.js";
-import { answering, exchange, RawUpstream } from "../../testkit/peers.js";
+import { exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import type { RouteInput } from "../../src/model/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
 
@@ -31,7 +31,7 @@ const routes: RouteInput[] = [
   { name: "renamed", path: "/renamed", action: { type: "proxy", upstream: "upstream", rewrite: "/ping" } },
 ];
 
-const upstream = new RawUpstream(answering("HTTP/1.1 204 No Content\r\n\r\n"));
+const upstream = new RawUpstream(responding("HTTP/1.1 204 No Content\r\n\r\n"));
 let proxy: TestProxy;
 
 beforeAll(async () => {

@@ -474,7 +474,7 @@ test("files are described across stacks", () => {
   ]);
 });
 
-test("resolveAs gives a response of the kind that is asked for, and says what answers instead", () => {
+test("resolveAs gives a response of the kind that is asked for, and names the actual response otherwise", () => {
   const stack = newStack();
   frontEnd({}, "files", stack);
   const web = "https://192.0.2.10/sync/";

@@ -32,7 +32,7 @@ export class Between {
    * the connection.
    */
   before: (step: Step) => Promise<Response | "cut" | void> = () => Promise.resolve();
-  /** Called after the authority answered, before the response goes back, or another one in its place. */
+  /** Called after the authority responded, before the response goes back, or another one in its place. */
   after: (step: Step, response: Response) => Promise<Response | "cut" | void> = () => Promise.resolve();
 
   /** Connections to the authority are kept: what is new with each request is the client's own. */

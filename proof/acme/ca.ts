@@ -114,14 +114,14 @@ export class TestCa {
     const args = ["-config", config, "-dnsserver", `127.0.0.1:${dnsPort}`];
     const env = { ...process.env, ...PEBBLE_ENVIRONMENT, PEBBLE_WFE_NONCEREJECT: String(badNonces) };
     this.pebble = spawn(PEBBLE, args, { env, stdio: "ignore" });
-    const answers = (port: number, path: string): Promise<void> =>
+    const responds = (port: number, path: string): Promise<void> =>
       eventually(
         () => this.asked("GET", port, path).then((status) => status === 200, no),
         "for Pebble",
         SELDOM,
       );
-    await answers(acme, "/dir");
-    await answers(management, "/roots/0");
+    await responds(acme, "/dir");
+    await responds(management, "/roots/0");
   }
 
   /** What the authority says of the renewal of a certificate from now on: any text. */
@@ -129,7 +129,7 @@ export class TestCa {
     const [leaf] = /-----BEGIN[^]+?-----END CERTIFICATE-----\n/.exec(certificate)!;
     const body = JSON.stringify({ Certificate: leaf, ARIResponse: text });
     const status = await this.asked("POST", this.ports.management, "/set-renewal-info/", body);
-    if (status !== 200) throw new Error(`Pebble answered ${status}`);
+    if (status !== 200) throw new Error(`Pebble responded with ${status}`);
   }
 
   /** The address that a name has from now on. */

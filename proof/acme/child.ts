@@ -54,7 +54,7 @@ export function startChild(
     if (challenges !== undefined)
       void host
         .respondToChallenges(challenges)
-        .then(() => child.connected && child.send("answered", () => undefined));
+        .then(() => child.connected && child.send("responded", () => undefined));
   });
   return {
     process: child,

@@ -118,7 +118,7 @@ describe("by updates of BIND (RFC 2136)", () => {
       /to another message/,
     ],
     ["the half of one", Buffer.from("\xff\xffabc", "latin1"), /closed the connection without a response/],
-  ])("nor where the server answers %s", async (_, bytes, message) => {
+  ])("nor where the server sends %s", async (_, bytes, message) => {
     const liar = createServer((socket) => socket.on("error", () => undefined).end(bytes)).listen(
       0,
       "127.0.0.1",
@@ -298,21 +298,21 @@ describe("by acme-dns", () => {
     allowfrom: [],
   });
   let acmeDns: Server;
-  let answer: (txt: string) => { status: number; body: string };
+  let respond: (txt: string) => { status: number; body: string };
   beforeAll(async () => {
     acmeDns = createHttpsServer({ key: toldCa.key, cert: toldCa.certificate }, async (request, response) => {
       const { subdomain, txt } = JSON.parse(await text(request)) as { subdomain: string; txt: string };
       const { username, password } = account(subdomain);
       const known = request.headers["x-api-user"] === username && request.headers["x-api-key"] === password;
       if (known) await toldCa.setText(`${subdomain}.auth.example.net`, txt);
-      const { status, body } = known ? answer(txt) : { status: 401, body: '{"error":"forbidden"}' };
+      const { status, body } = known ? respond(txt) : { status: 401, body: '{"error":"forbidden"}' };
       response.writeHead(status).end(body);
     });
     await once(acmeDns.listen(0, "127.0.0.1"), "listening");
     for (const name of ["d.example.net", "e.example.net"])
       await toldCa.setAlias(`_acme-challenge.${name}`, `${name[0]}.auth.example.net`);
   });
-  beforeEach(() => (answer = (txt) => ({ status: 200, body: JSON.stringify({ txt }) })));
+  beforeEach(() => (respond = (txt) => ({ status: 200, body: JSON.stringify({ txt }) })));
   afterAll(() => acmeDns.close());
 
   const told = (accounts: object): DnsProofsConfig => {
@@ -330,7 +330,7 @@ describe("by acme-dns", () => {
     expect(stage.host.lines.join("\n")).not.toContain("password");
   });
 
-  test.each<[string, () => object, typeof answer | undefined, RegExp]>([
+  test.each<[string, () => object, typeof respond | undefined, RegExp]>([
     [
       "does not know the account",
       () => ({ ...account("d"), password: "x" }),
@@ -344,19 +344,19 @@ describe("by acme-dns", () => {
       /responded with 200: it does not confirm/,
     ],
     [
-      "answers no JSON",
+      "responds without JSON",
       () => account("d"),
       () => ({ status: 200, body: "<html>" }),
       /responded with 200: it does not confirm/,
     ],
     [
-      "answers without end",
+      "responds without end",
       () => account("d"),
       () => ({ status: 200, body: "x".repeat(2_000_000) }),
       /the acme-dns server .* longer than a megabyte/,
     ],
   ])("no authority is asked where the server %s", async (_, accounts, said, message) => {
-    if (said !== undefined) answer = said;
+    if (said !== undefined) respond = said;
     const failed = await failure(await begin(told(accounts()), ["d.example.net"], toldCa));
     expect(failed).toMatchObject({ code: "dnsUpdate", asked: false });
     expect(failed.message).toMatch(message);

@@ -169,7 +169,7 @@ function goOn({ engine, host }: Stage, one: OrderedCertificate): AcmeEngine {
 const hasOrder = (state: string, id: string): boolean =>
   readdirSync(join(state, "certificates", id)).includes("order.json");
 
-test("a restart in the middle goes on with the order, and answers its challenges before it asks the authority", async () => {
+test("a restart in the middle goes on with the order, and responds to its challenges before it asks the authority", async () => {
   const { engine, wanted, between, host } = await begin();
   const one = wanted(["a.example.net", "b.example.net"]);
   const first = engine();

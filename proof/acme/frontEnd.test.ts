@@ -51,7 +51,7 @@ function configOf(
       loopback("http", ca.httpPort),
       loopback("https", ca.tlsPort, { ...acme(0), certificates: further, policy: "mozilla-intermediate" }),
     ],
-    // A redirect on both listeners: a challenge is answered before it.
+    // A redirect on both listeners: a challenge gets a response before it.
     routes: [everywhere({ type: "redirect", status: 308, host: "elsewhere.example.net" })],
   });
 }

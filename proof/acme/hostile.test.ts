@@ -10,7 +10,7 @@ import type { Step } from "./between.js";
 import { TestCa } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
-/** What an authority could do to the proxy if it wanted to, or if somebody else answered in its place. */
+/** What an authority could do to the proxy if it wanted to, or if somebody else responded in its place. */
 
 let ca: TestCa;
 beforeAll(async () => (ca = await TestCa.start()));
@@ -196,7 +196,7 @@ test("what an authority says cannot control a terminal, forge a line of the log,
   expect(all.length).toBeLessThan(5_000);
 });
 
-test("an authority that does not answer holds up no other", async () => {
+test("an authority that does not respond holds up no other", async () => {
   const { between, ca, host, wanted, engine } = stage;
   let waiting = 0;
   between.before = () => {

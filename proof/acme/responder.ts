@@ -6,7 +6,7 @@ import type { CertificateContents } from "../../src/runtime/tls/tlsContents.js";
 import type { Challenge } from "../../src/runtime/dispatch/challenge.js";
 import type { TestCa } from "./ca.js";
 
-/** What the master and its workers do for the engine: answers challenges, and takes what was issued. */
+/** What the master and its workers do for the engine: responds to challenges, and takes what was issued. */
 export class Responder implements AcmeHost {
   readonly installed = new Map<string, CertificateContents>();
   readonly lines: string[] = [];
@@ -43,7 +43,7 @@ export class Responder implements AcmeHost {
     return responder;
   }
 
-  /** Challenges that are answered now. */
+  /** Challenges that get a response now. */
   get open(): readonly Challenge[] {
     return this.challenges;
   }

@@ -14,7 +14,7 @@ type Settings = Partial<Omit<OrderedCertificate, "authority">> & {
 };
 
 /**
- * All that a test needs: an authority, what stands before it, who answers its challenges, a clock, and a state
+ * All that a test needs: an authority, what stands before it, who responds to its challenges, a clock, and a state
  * directory.
  */
 export interface Stage {

@@ -67,7 +67,7 @@ process.on("exit", () => {
 });
 process.on("SIGTERM", () => controller.abort("SIGTERM"));
 
-async function answer({ what, options, env = {}, uid }: Call): Promise<object> {
+async function respond({ what, options, env = {}, uid }: Call): Promise<object> {
   lines = [];
   controller = new AbortController();
   const before = { ...process.env };
@@ -92,7 +92,7 @@ if (process.argv.length > 2) void import("../../src/cli/main.js");
 else
   createInterface(process.stdin).on("line", (line) => {
     last = last.then(async () => {
-      process.stdout.write(`${JSON.stringify(await answer(JSON.parse(line) as Call))}\n`);
+      process.stdout.write(`${JSON.stringify(await respond(JSON.parse(line) as Call))}\n`);
       lines = [];
     });
   });

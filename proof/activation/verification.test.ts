@@ -49,7 +49,7 @@ test("a certificate that an authority has not issued yet is not a reason to roll
   }
 });
 
-test("what does not answer as expected is asked twice a second at most", async () => {
+test("what does not respond as expected is asked twice a second at most", async () => {
   let asks = 0;
   const server = createServer((_, response) => {
     asks++;

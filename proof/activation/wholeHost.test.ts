@@ -357,7 +357,7 @@ test("what goes wrong after the host serves does not undo it; what systemd does 
   ]);
 });
 
-test("a systemd that does not answer", async () => {
+test("a systemd that does not respond", async () => {
   host.says("show", "no bus");
   host.deliver(one, UNPROBED);
   expect((await host.activate()).problems).toMatchObject([
@@ -990,21 +990,21 @@ describe("the running proxy", () => {
   });
 });
 
-describe("what the host should answer", () => {
+describe("how the host should respond", () => {
   const HOST = "files.example.org";
   let server: Server;
   let port: number;
-  let answers: (row: ExpectedResponse) => ProbeOutcome;
+  let responds: (row: ExpectedResponse) => ProbeOutcome;
   let plainConfig: ProxyConfigInput;
   let files: SiteFiles;
   beforeEach(async () => {
-    answers = asExpected;
+    responds = asExpected;
     server = createHttpServer((request, response) => {
       const url = `http://${request.headers.host}${request.url}`;
       const row = siteRows(configOf(plainConfig), { imagePath: "a.png" }).find(
         ({ request: { scheme, host: name, path } }) => `${scheme}://${name}${path}` === url,
       );
-      const outcome = row === undefined ? undefined : answers(row);
+      const outcome = row === undefined ? undefined : responds(row);
       if (outcome === undefined || "failure" in outcome) return void response.writeHead(500).end();
       response.writeHead(outcome.response.status, { ...outcome.response.headers }).end();
     }).listen(0, "127.0.0.1");
@@ -1033,7 +1033,7 @@ describe("what the host should answer", () => {
 
   test("is asked for until it is so", async () => {
     let questions = 0;
-    answers = (row) => (questions++ < 3 ? response(500) : asExpected(row));
+    responds = (row) => (questions++ < 3 ? response(500) : asExpected(row));
     // It ends when the responses are as expected, and a busy machine takes long to ask.
     host.deliver(files, probed({ probe: { timeoutSeconds: 60 } }));
     const { value, reason } = await host.activate();
@@ -1049,7 +1049,7 @@ describe("what the host should answer", () => {
   test("or else the host goes back", async () => {
     host.deliver(files, probed());
     expect((await host.activate()).reason).toBeUndefined();
-    answers = (row) => (subjectOf(row) === "media" ? response(404) : asExpected(row));
+    responds = (row) => (subjectOf(row) === "media" ? response(404) : asExpected(row));
     host.deliver(
       { ...files, "/usr/share/portico/default/index.html": two["/usr/share/portico/default/index.html"]! },
       probed(),
@@ -1104,7 +1104,7 @@ describe("what the host should answer", () => {
   });
 
   test("a unit that ends, and a response that is wrong: both are said", async () => {
-    answers = (row) => (subjectOf(row) === "media" ? response(404) : asExpected(row));
+    responds = (row) => (subjectOf(row) === "media" ? response(404) : asExpected(row));
     host.write("/run/units/portico.service.reload", "echo failed > /run/units/portico.service; exit 0");
     host.deliver(files, probed());
     expect((await host.activate()).reason).toMatchObject([
@@ -1114,7 +1114,7 @@ describe("what the host should answer", () => {
   });
 
   test("settings that are left to the application's owner are only reported", async () => {
-    answers = (row) => (subjectOf(row) === "web" ? response(400) : asExpected(row));
+    responds = (row) => (subjectOf(row) === "web" ? response(400) : asExpected(row));
     host.deliver(files, probed());
     const { value, reason } = await host.activate();
     expect(seen([reason, value?.responses.filter((row) => !(row as CheckedResponse).pass)]))
@@ -1165,7 +1165,7 @@ describe("what the host should answer", () => {
       ...rows("FAIL"),
       ...end,
     ]);
-    answers = asExpected;
+    responds = asExpected;
     expect(await printed()).toEqual(["0", "", ...rows("PASS"), ...end]);
   });
 });

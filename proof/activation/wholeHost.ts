@@ -37,7 +37,7 @@ export class WholeHost {
   private responses!: Interface;
 
   /**
-   * Starts what answers calls; again after it was killed.
+   * Starts what responds to calls; again after it was killed.
    * @param program the one that runs there
    * @param by a command that runs what follows it
    */
@@ -100,10 +100,10 @@ export class WholeHost {
     rmdirSync(this.folder);
   }
 
-  /** Calls one that ends the process which answers. @returns its exit code, and what it had reported */
+  /** Calls one that ends the process which responds. @returns its exit code, and what it had reported */
   async cutOff(what: string, options: object): Promise<{ code: number | null; lines: string[] }> {
     const said: string[] = [];
-    this.responses.on("line", (line) => said.push(...(JSON.parse(line) as Answered<unknown>).lines));
+    this.responses.on("line", (line) => said.push(...(JSON.parse(line) as Responded<unknown>).lines));
     this.child.stdin!.write(`${JSON.stringify({ what, options })}\n`);
     const [code] = (await once(this.child, "close")) as [number | null];
     this.run();
@@ -128,10 +128,10 @@ export class WholeHost {
   }
 
   /** Calls a function of `hostEntry.ts` there. */
-  async call<T = unknown>(what: string, options?: unknown, more: object = {}): Promise<Answered<T>> {
+  async call<T = unknown>(what: string, options?: unknown, more: object = {}): Promise<Responded<T>> {
     const response = new Promise<string>((done) => this.responses.once("line", done));
     this.child.stdin!.write(`${JSON.stringify({ what, options, ...more })}\n`);
-    return JSON.parse(await response) as Answered<T>;
+    return JSON.parse(await response) as Responded<T>;
   }
 
   /** The command line, in this process. */
@@ -200,7 +200,7 @@ export class WholeHost {
     return deployment;
   }
 
-  activate(more: object = {}, call: object = {}): Promise<Answered<ActivatedThere>> {
+  activate(more: object = {}, call: object = {}): Promise<Responded<ActivatedThere>> {
     return this.call("activate", { incoming: INCOMING, ...more }, call);
   }
 
@@ -223,7 +223,7 @@ export interface Printed {
   readonly err: string;
 }
 
-export interface Answered<T> {
+export interface Responded<T> {
   readonly value: T;
   readonly lines: string[];
   readonly problems?: readonly Problem[];

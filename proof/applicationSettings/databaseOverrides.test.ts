@@ -141,7 +141,7 @@ test.each([
   }
 });
 
-test("a program on the port that answers without end is not listened to for long", async () => {
+test("a program on the port that responds without end is not listened to for long", async () => {
   const rogue = await startRogueDatabase(undefined);
   const began = performance.now();
   try {

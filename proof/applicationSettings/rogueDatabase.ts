@@ -10,7 +10,7 @@ export interface RogueDatabase {
 
 /**
  * @param plugin authentication that the server asks for after the greeting
- * @param file what it asks for instead of answering the first query; without it, it answers without end
+ * @param file what it asks for instead of responding to the first query; without it, it responds without end
  */
 export async function startRogueDatabase(plugin: string | undefined, file?: string): Promise<RogueDatabase> {
   const pieces: Buffer[] = [];
@@ -27,7 +27,7 @@ export async function startRogueDatabase(plugin: string | undefined, file?: stri
         const request = Buffer.concat([Buffer.from([0xfe]), Buffer.from(`${plugin}\0${"s".repeat(20)}\0`)]);
         socket.write(packet(request, sequence));
       } else if (data[4] === QUERY && file === undefined) {
-        answerForEver(socket);
+        respondForEver(socket);
       } else if (data[4] === QUERY) {
         socket.write(packet(Buffer.concat([Buffer.from([0xfb]), Buffer.from(file!)]), sequence));
       } else {
@@ -50,7 +50,7 @@ export async function startRogueDatabase(plugin: string | undefined, file?: stri
 const QUERY = 3;
 
 /** Two columns of text, and rows of a thousand characters. */
-function answerForEver(socket: Socket): void {
+function respondForEver(socket: Socket): void {
   const text = (one: string): number[] => [0xfc, one.length & 0xff, one.length >> 8, ...Buffer.from(one)];
   const column = [
     ...["def", "", "", "", "a", ""].flatMap(text),

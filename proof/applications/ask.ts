@@ -5,7 +5,7 @@ import { request as httpsRequest } from "node:https";
 export interface Seen {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Absent where no server of the application answered. */
+  /** Absent where no server of the application responded. */
   readonly server?: {
     readonly part: string;
     readonly method: string;

@@ -50,7 +50,7 @@ const scale = (variables: "OC" | "OCIS", program: string, title: string): RealAp
     ...(existsSync(join(at.programs, "idp")) ? { IDP_ASSET_PATH: join(at.programs, "idp") } : {}),
   }),
   use: async (at, bytes) => {
-    // It answers before all of its services do.
+    // It responds before all of its services do.
     const drives = "/graph/v1.0/me/drives";
     await eventually(async () => (await asUser(at, "GET", drives)).status === 200, "for its services", {
       everyMs: 200,
@@ -68,9 +68,9 @@ const scale = (variables: "OC" | "OCIS", program: string, title: string): RealAp
     if (!link.url.startsWith(`${origin(at)}/s/`)) throw new Error(`a share link leads to ${link.url}`);
     const info = `/ocs/v1.php/apps/files_sharing/api/v1/tokeninfo/unprotected/${link.token}`;
     const known = await asked(at, "GET", info);
-    if (known.status !== 200) throw new Error(`a share link is answered by ${known.status}`);
+    if (known.status !== 200) throw new Error(`a share link gets ${known.status}`);
     const statuses = [await logOn(at, "wrong"), await logOn(at, PASSWORD)];
-    if (String(statuses) !== "204,200") throw new Error(`log-ins are answered by ${statuses}`);
+    if (String(statuses) !== "204,200") throw new Error(`log-ins get ${statuses}`);
     return [
       ...files,
       "a share link is known without a log-in",
@@ -111,7 +111,7 @@ export const REAL = {
       const { environment } = JSON.parse(config) as { environment: { api: string } };
       if (environment.api !== `${origin(at)}/api`) throw new Error(`clients are told of ${environment.api}`);
       const { status } = await asked(at, "WS", "/notifications/anonymous-hub?token=1");
-      if (status !== 101) throw new Error(`a WebSocket is answered by ${status}`);
+      if (status !== 101) throw new Error(`a WebSocket gets ${status}`);
       const form = new URLSearchParams({
         grant_type: "password",
         username: "a@b.example",
@@ -124,7 +124,7 @@ export const REAL = {
         headers: FORM,
         body: `${form}${extra}`,
       });
-      if (logIn.status !== 400) throw new Error(`a log-in that fails is answered by ${logIn.status}`);
+      if (logIn.status !== 400) throw new Error(`a log-in that fails gets ${logIn.status}`);
       return ["clients are told of the public URL", "a WebSocket opens", "a log-in that fails is 400"];
     },
   },

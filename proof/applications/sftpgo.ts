@@ -106,7 +106,7 @@ async function addUser(at: Running): Promise<void> {
     home_dir: join(at.folder, "files"),
   };
   const { status, body } = await asked(at, "POST", "/api/v2/users", { headers, body: JSON.stringify(user) });
-  if (status !== 201) throw new Error(`a new user is answered by ${status} ${body}`);
+  if (status !== 201) throw new Error(`a new user gets ${status} ${body}`);
 }
 
 /** A link to one file, which is opened without a log-in. */
@@ -115,8 +115,7 @@ async function share(at: Running, bytes: number): Promise<string[]> {
   const wanted = { name: "link", scope: 1, paths: [`/${RENAMED}`] };
   const made = await asked(at, "POST", "/api/v2/user/shares", { headers, body: JSON.stringify(wanted) });
   const id = made.headers["x-object-id"];
-  if (made.status !== 201 || id === undefined)
-    throw new Error(`a share is answered by ${made.status} ${made.body}`);
+  if (made.status !== 201 || id === undefined) throw new Error(`a share gets ${made.status} ${made.body}`);
   const path = `/web/client/pubshares/${String(id)}?compress=false`;
   const { status, headers: fields } = await asked(at, "GET", path, { headers: { Range: "bytes=0-9" } });
   if (fields["content-range"] !== `bytes 0-9/${bytes}`) throw new Error(`a share link gives ${status}`);
@@ -126,6 +125,6 @@ async function share(at: Running, bytes: number): Promise<string[]> {
 async function bearer(at: Running, path: string, user: string): Promise<{ Authorization: string }> {
   const Authorization = `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString("base64")}`;
   const { status, body } = await asked(at, "GET", path, { headers: { Authorization } });
-  if (status !== 200) throw new Error(`a log-in is answered by ${status} ${body}`);
+  if (status !== 200) throw new Error(`a log-in gets ${status} ${body}`);
   return { Authorization: `Bearer ${(JSON.parse(body) as { access_token: string }).access_token}` };
 }

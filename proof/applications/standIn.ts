@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Manual } from "./manuals.js";
 
-/** Stands in for the servers of an application: answers exactly what its manual says that each gets, and refuses the rest. */
+/** Stands in for the servers of an application: responds exactly as its manual says, and refuses the rest. */
 export class StandIn {
   private constructor(
     readonly ports: Readonly<Record<string, number>>,

@@ -544,7 +544,7 @@ test("a child has half a minute, unless the caller says otherwise", async () => 
   }
 });
 
-test("a child that does not answer is given up", async () => {
+test("a child that does not respond is given up", async () => {
   const program = ownerProgram.path;
   try {
     ownerProgram.path = join(folder, "hangs.mjs");
@@ -552,7 +552,7 @@ test("a child that does not answer is given up", async () => {
     const acting = { uid: APP, path: at("app") };
     const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_500 });
     await expect(asked).rejects.toThrow(/no response within 1\.5 s \[files\.no-response\]/);
-    // Who has not answered once is not waited for as long again.
+    // A user whose child did not respond once is not waited for as long again.
     const again = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 60_000 });
     await expect(again).rejects.toThrow(/no response within 5 s \[files\.no-response\]/);
     // Whole pieces, synchronously, up to more than is taken.
@@ -583,7 +583,7 @@ test("a child that does not answer is given up", async () => {
   }
 });
 
-/** Code of a child that the user has taken over: it answers what he likes. */
+/** Code of a child that the user has taken over: it responds with what he likes. */
 function takenOver(code: string): void {
   ownerProgram.path = join(folder, "taken over.mjs");
   fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${code}`);

@@ -6,7 +6,7 @@ import { constants, open, type FileHandle } from "node:fs/promises";
 export async function mountAs(uid: number, directory: string): Promise<() => Promise<void>> {
   const device = await open("/dev/fuse", constants.O_RDWR);
   const options = `fd=3,rootmode=40000,user_id=${uid},group_id=${uid},allow_other`;
-  const responses = answer(device);
+  const responses = respond(device);
   await ended("mount", ["-i", "-n", "-t", "fuse", "-o", options, "made-up", directory], device.fd);
   return async () => {
     await ended("umount", ["-l", directory]);
@@ -25,7 +25,7 @@ const [LOOKUP, FORGET, GETATTR, INIT, BATCH_FORGET] = [1, 2, 3, 26, 42];
 const ENOSYS = 38;
 
 /** Until it is unmounted. */
-async function answer(device: FileHandle): Promise<void> {
+async function respond(device: FileHandle): Promise<void> {
   const request = Buffer.alloc(1 << 20);
   for (;;) {
     const read = await device.read(request).catch((error: NodeJS.ErrnoException) => error.code);

@@ -66,7 +66,7 @@ const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).dig
 describe("the web application", () => {
   const paths = { web: "/sync", fileServer: "/synchttp", media: "/syncmedia", webdav: "/syncdav" };
 
-  test("answers as service 5.1 expects, with the requested scheme and host", async () => {
+  test("responds as service 5.1 expects, with the requested scheme and host", async () => {
     await serving(createWebUi(paths), async (base) => {
       const plain = await ask(`${base}/sync/`, { method: "HEAD", headers: { host: "files.example.org" } });
       expect(plain.status).toBe(302);

@@ -162,7 +162,7 @@ test.each([
   expect(said.fix).toContain("External Domain to http://files.example.org");
 });
 
-test("Immich answers something else: nothing is said of its External Domain", async () => {
+test("Immich responds otherwise: nothing is said of its External Domain", async () => {
   const row = await rowOf(Application.immich(), /External Domain/);
   expect(judge(row, response(404, JSON_FIELDS))).toMatchObject({ pass: false });
   expect(judge(row, response(404, JSON_FIELDS)).code).toBeUndefined();

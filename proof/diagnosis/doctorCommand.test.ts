@@ -114,7 +114,7 @@ test("a public address is probed with what the config serves", async () => {
 });
 
 describe("on the host itself", () => {
-  /** All of it below the folder, which stands for what is deployed; no systemd answers here. */
+  /** All of it below the folder, which stands for what is deployed; no systemd responds here. */
   const at = (name: string): string => join(folder, name);
 
   beforeEach(async () => {

@@ -345,7 +345,7 @@ describe("a request", () => {
     }
   });
 
-  test("that nothing answers", async () => {
+  test("that nothing responds", async () => {
     const port = await listening(createServer((socket) => void setTimeout(() => socket.destroy(), 300)));
     expect(await isOpen("127.0.0.1", port, 1_000)).toBe(true);
     for (const scheme of ["http", "https"] as const)

@@ -39,80 +39,83 @@ import {
 
 /** What is asked of a front end, what counts as expected, and what is said where it is not. */
 
-const answered = (...parts: Parameters<typeof response>): ReceivedResponse =>
+const responded = (...parts: Parameters<typeof response>): ReceivedResponse =>
   (response(...parts) as { response: ReceivedResponse }).response;
 const page = (...parts: Parameters<typeof errorPage>): ReceivedResponse =>
   (errorPage(...parts) as { response: ReceivedResponse }).response;
 
 test.each<[Expectation, holds: readonly ReceivedResponse[], not: readonly ReceivedResponse[]]>([
-  [status(200), [answered(200)], [answered(201)]],
-  [http2(), [answered(200, {}, { protocol: "HTTP/2" })], [answered(200)]],
+  [status(200), [responded(200)], [responded(201)]],
+  [http2(), [responded(200, {}, { protocol: "HTTP/2" })], [responded(200)]],
   [
     field("X-A", "b; c"),
-    [answered(200, { "x-a": "b; c" })],
-    [answered(200, { "x-a": "B;c" }), answered(200)],
+    [responded(200, { "x-a": "b; c" })],
+    [responded(200, { "x-a": "B;c" }), responded(200)],
   ],
   [
     field("X-A", "b; c", true),
-    ["B;C", "b  ;  c"].map((value) => answered(200, { "x-a": value })),
-    [answered(200)],
+    ["B;C", "b  ;  c"].map((value) => responded(200, { "x-a": value })),
+    [responded(200)],
   ],
   [
     location("http://a/b"),
-    ["http://a/b", "/b"].map((to) => answered(302, { location: to })),
-    [...["/c", "http://["].map((to) => answered(302, { location: to })), answered(302)],
+    ["http://a/b", "/b"].map((to) => responded(302, { location: to })),
+    [...["/c", "http://["].map((to) => responded(302, { location: to })), responded(302)],
   ],
   [
     location("http://a/b", "http://a/c"),
-    ["http://a/c", "/b"].map((to) => answered(302, { location: to })),
-    ["/d", "http://b/c"].map((to) => answered(302, { location: to })),
+    ["http://a/c", "/b"].map((to) => responded(302, { location: to })),
+    ["/d", "http://b/c"].map((to) => responded(302, { location: to })),
   ],
   [
     member({ name: "a", values: ["", "b"] }),
-    ['{"a":"b"}', '{"c":1,"a":""}'].map((body) => answered(200, {}, { body })),
+    ['{"a":"b"}', '{"c":1,"a":""}'].map((body) => responded(200, {}, { body })),
     ['{"a":"c"}', '{"a":1}', '{"b":"b"}', '"b"', "null", '{"a":', ""].map((body) =>
-      answered(200, {}, { body }),
+      responded(200, {}, { body }),
     ),
   ],
   [
     mediaType("text/html"),
-    [answered(200, { "content-type": "Text/HTML ; charset=utf-8" })],
-    [answered(200, { "content-type": "text/html2" })],
+    [responded(200, { "content-type": "Text/HTML ; charset=utf-8" })],
+    [responded(200, { "content-type": "text/html2" })],
   ],
   [
     mediaType("image/*"),
-    [answered(200, { "content-type": "image/png" })],
-    [...["text/image/", "images/png"].map((type) => answered(200, { "content-type": type })), answered(200)],
+    [responded(200, { "content-type": "image/png" })],
+    [
+      ...["text/image/", "images/png"].map((type) => responded(200, { "content-type": type })),
+      responded(200),
+    ],
   ],
   [
     fieldWith("Vary", "A", "B"),
-    [answered(200, { vary: "b,c , a" })],
-    [answered(200, { vary: "a" }), answered(200)],
+    [responded(200, { vary: "b,c , a" })],
+    [responded(200, { vary: "a" }), responded(200)],
   ],
-  [fieldPresent("ETag"), [answered(200, { etag: "1" })], [answered(200, { etag: "" }), answered(200)]],
-  [fieldAbsent("ETag"), [answered(200)], [answered(200, { etag: "" })]],
+  [fieldPresent("ETag"), [responded(200, { etag: "1" })], [responded(200, { etag: "" }), responded(200)]],
+  [fieldAbsent("ETag"), [responded(200)], [responded(200, { etag: "" })]],
   [
     serverField(true),
-    [answered(200, { server: "portico/1" })],
-    [answered(200), { ...answered(200), headers: {} }],
+    [responded(200, { server: "portico/1" })],
+    [responded(200), { ...responded(200), headers: {} }],
   ],
   [
     serverField(false),
-    [answered(200)],
-    [answered(200, { server: "portico/1" }), { ...answered(200), headers: {} }],
+    [responded(200)],
+    [responded(200, { server: "portico/1" }), { ...responded(200), headers: {} }],
   ],
-  [fromUpstream(), [answered(404), answered(500), page(413)], [answered(502), answered(504), page(404)]],
+  [fromUpstream(), [responded(404), responded(500), page(413)], [responded(502), responded(504), page(404)]],
 ])("%j of responses", (expectation, good, bad) => {
   expect(good.map((one) => expectation.holds(one))).toEqual(good.map(() => true));
   expect(bad.map((one) => expectation.holds(one))).toEqual(bad.map(() => false));
 });
 
 test.each<[Expectation, ReceivedResponse, says: string, seen: string]>([
-  [http2(), answered(200), "HTTP/2", "HTTP/1.1"],
-  [field("X-A", "b"), answered(200), "X-A: b", "no X-A"],
-  [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), "Vary: A, B", "Vary: a"],
-  [fieldAbsent("ETag"), answered(200, { etag: "" }), "no ETag", "ETag: "],
-  [serverField(true), answered(200), "Server: with version", "Server: portico"],
+  [http2(), responded(200), "HTTP/2", "HTTP/1.1"],
+  [field("X-A", "b"), responded(200), "X-A: b", "no X-A"],
+  [fieldWith("Vary", "A", "B"), responded(200, { vary: "a" }), "Vary: A, B", "Vary: a"],
+  [fieldAbsent("ETag"), responded(200, { etag: "" }), "no ETag", "ETag: "],
+  [serverField(true), responded(200), "Server: with version", "Server: portico"],
   [fromUpstream(), page(404), fromUpstream().says, "404 from the proxy"],
 ])("%j, and what was seen in its place", (expectation, received, says, seen) => {
   expect([expectation.says, expectation.seen(received)]).toEqual([says, seen]);
@@ -125,7 +128,7 @@ test.each([
   ["<center>other</center>", false],
   [undefined, false],
 ])("an error page of the proxy: %s: %s", (body, own) => {
-  expect(isOwnErrorPage({ ...answered(404), ...(body === undefined ? {} : { body }) })).toBe(own);
+  expect(isOwnErrorPage({ ...responded(404), ...(body === undefined ? {} : { body }) })).toBe(own);
 });
 
 const config = (options: Partial<SiteOptions> = {}, more: Partial<ProxyConfigInput> = {}) =>
@@ -334,7 +337,7 @@ describe("what is asked", () => {
   test("case and spacing of the login page's type do not matter", () => {
     const said = siteRows(config()).find((row) => subjectOf(row) === "web")!.expected;
     const type = said.find(({ field: name }) => name === "Content-Type")!;
-    expect(type.holds(answered(302, { "content-type": "text/html;charset=UTF-8" }))).toBe(true);
+    expect(type.holds(responded(302, { "content-type": "text/html;charset=UTF-8" }))).toBe(true);
   });
 
   test("media that a user keeps from being looked at are not called missing", () => {
@@ -357,7 +360,7 @@ describe("what is asked", () => {
   });
 });
 
-test("without a deployment each route has to answer as its action promises", () => {
+test("without a deployment each route has to respond as its action promises", () => {
   const action = { type: "respond", status: 418, body: "" } as const;
   const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: "files.example.org" });
   const tea = { name: "tea", path: "/a[b", match: "exact", action } as const;
@@ -447,24 +450,24 @@ const row = (subject: Subject, options: Partial<SiteOptions> = {}): ExpectedResp
 const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
 
 test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[]]>([
-  [row("default"), answered(404, { server: "portico/1" }), /its page is missing/],
-  [row("default"), answered(404), /the default virtual server is not enabled/],
+  [row("default"), responded(404, { server: "portico/1" }), /its page is missing/],
+  [row("default"), responded(404), /the default virtual server is not enabled/],
   [row("media"), page(404, "portico/1"), /^the default virtual server responded: the server name/],
-  [row("media"), answered(403), /^the media file is not world readable/],
-  [row("media"), answered(404), /media path in the config does not match/],
-  [row("media"), answered(200), /^the response is not from the media route/],
-  [row("redirect", { mode: "tls" }), answered(200), /not in TLS mode/],
-  [row("fileServer"), answered(404), /^the server name in the proxy config/],
+  [row("media"), responded(403), /^the media file is not world readable/],
+  [row("media"), responded(404), /media path in the config does not match/],
+  [row("media"), responded(200), /^the response is not from the media route/],
+  [row("redirect", { mode: "tls" }), responded(200), /not in TLS mode/],
+  [row("fileServer"), responded(404), /^the server name in the proxy config/],
   [
     row("fileServer"),
-    answered(502),
+    responded(502),
     /^the file server daemon does not respond at http:\/\/127\.0\.0\.1:8082; login works/,
   ],
-  [row("fileServer"), answered(504), /^the file server daemon does not respond/],
-  [row("fileServer"), answered(500), /^the response is not from the application's virtual server/],
+  [row("fileServer"), responded(504), /^the file server daemon does not respond/],
+  [row("fileServer"), responded(500), /^the response is not from the application's virtual server/],
   [
     row("webdav"),
-    answered(502),
+    responded(502),
     /^the WebDAV daemon does not respond at http:\/\/127\.0\.0\.1:8080; without WebDAV/,
   ],
   [row("web"), page(404), /^the server name in the proxy config/],
@@ -473,38 +476,38 @@ test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[
     page(502),
     /^the web application daemon .*, and that it runs and listens on http:\/\/127\.0\.0\.1:8000$/,
   ],
-  [row("web"), answered(200), /^the web application daemon and the proxy do not work together/],
-  [row("web"), answered(404), /no page at \/sync\/: SITE_ROOT is not set to `\/sync\/`$/, ["SITE_ROOT"]],
-  [row("web"), answered(400), /refuses the name 198\.41\.0\.4: ALLOWED_HOSTS/, ["ALLOWED_HOSTS"]],
+  [row("web"), responded(200), /^the web application daemon and the proxy do not work together/],
+  [row("web"), responded(404), /no page at \/sync\/: SITE_ROOT is not set to `\/sync\/`$/, ["SITE_ROOT"]],
+  [row("web"), responded(400), /refuses the name 198\.41\.0\.4: ALLOWED_HOSTS/, ["ALLOWED_HOSTS"]],
   [
     row("web"),
-    answered(302, { location: "/accounts/login/" }),
+    responded(302, { location: "/accounts/login/" }),
     /redirects to \/accounts\/login\/: LOGIN_URL .*`\/sync\/accounts\/login\/`/,
     ["LOGIN_URL", "SITE_ROOT"],
   ],
   [
     row("web"),
-    answered(302, { location: "http://b.example/sync/accounts/login/" }),
+    responded(302, { location: "http://b.example/sync/accounts/login/" }),
     /redirects to http:\/\/b\.example.*: SERVICE_URL/,
     ["SERVICE_URL"],
   ],
   [
     row("web"),
-    answered(301, { location: "/accounts/login/" }),
+    responded(301, { location: "/accounts/login/" }),
     /^the web application daemon and the proxy do not work together/,
   ],
-  [row("web"), answered(302, { location: LOGIN }), /another program listens on its port/],
-  [row("web"), answered(302), /another program listens on its port/],
-  [row("web"), answered(302, { location: "http://[" }), /another program listens on its port/],
-  [row("web"), answered(302, { location: `${LOGIN}?next=/sync/` }), /another program listens on its port/],
+  [row("web"), responded(302, { location: LOGIN }), /another program listens on its port/],
+  [row("web"), responded(302), /another program listens on its port/],
+  [row("web"), responded(302, { location: "http://[" }), /another program listens on its port/],
+  [row("web"), responded(302, { location: `${LOGIN}?next=/sync/` }), /another program listens on its port/],
   [
     row("web", { mode: "tls" }),
-    answered(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }),
+    responded(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }),
     /does not offer HTTP\/2/,
   ],
   [
     row("web", { mode: "tls" }),
-    answered(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }, { protocol: "HTTP/2" }),
+    responded(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }, { protocol: "HTTP/2" }),
     /another program/,
   ],
 ])("%#: why a response is not the expected one", (asked, received, cause, settings = []) => {
@@ -538,7 +541,7 @@ test.each<[ExpectedResponse, code: string, cause: RegExp]>([
   [row("web"), "ECONNRESET", /^the connection to .* was lost/],
   [row("web"), "XETIMEDOUT", /^the connection to .* was lost/],
   [row("web"), "ETIMEDOUTX", /^the connection to .* was lost/],
-])("%#: why nothing answers", (asked, code, cause) => {
+])("%#: why nothing responds", (asked, code, cause) => {
   expect(causeOfFailure(asked, { code, message: "" })).toMatch(cause);
 });
 

@@ -272,7 +272,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       ],
     ],
     [
-      "a health listener that does not answer",
+      "a health listener that does not respond",
       ready(silent),
       { health: "failed" },
       ["health", /^no response from the address of the health listener\n.*failed: ECONNREFUSED\n/],
@@ -414,7 +414,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       ],
     ],
     [
-      "a proxy that is down, which explains what does not answer",
+      "a proxy that is down, which explains what does not respond",
       { units: { ...UNITS, proxy: proxyDown }, sockets: [], ...responses({ all: silent }) },
       {
         proxy: "failed",
@@ -431,7 +431,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       ["ports", /^port 80 cannot be reached\n/],
     ],
     [
-      "a proxy that is down, while something else answers",
+      "a proxy that is down, while something else responds",
       {
         units: { ...UNITS, proxy: proxyDown },
         ...responses({ web: silent, fileServer: errorPage(404), webdav: errorPage(502) }),
@@ -448,7 +448,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       },
     ],
     [
-      "a config that is refused, while something else answers",
+      "a config that is refused, while something else responds",
       { configProblems: [bad], ...responses({ fileServer: errorPage(404), webdav: errorPage(502) }) },
       {
         config: "failed",
@@ -556,7 +556,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       ],
     ],
     [
-      "the only address that is lost, and nothing answers",
+      "the only address that is lost, and nothing responds",
       { publicAddresses: [], ownAddresses: new Set(["127.0.0.1"]), ...responses({ all: silent }) },
       {
         addresses: "failed",
@@ -669,7 +669,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { "media-permissions": "failed" },
     ],
     [
-      "media whose owner does not answer",
+      "media whose owner's process does not respond",
       {
         trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no response)" }] },
       },
@@ -715,7 +715,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       ],
     ],
     [
-      "a web application whose unit is down, while something answers",
+      "a web application whose unit is down, while something responds",
       web({ state: "inactive" }),
       { "web-application": "failed" },
       [
@@ -725,7 +725,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
     ],
     ["a web application that starts", web({ state: "activating" }), {}],
     [
-      "a web application that is up and does not answer",
+      "a web application that is up and does not respond",
       responses({ web: errorPage(502) }),
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
       ["web-application", /\nweb\.service: active\n.*; its log has the details\.$/],
@@ -886,7 +886,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       { addresses: "failed", hairpin: "because addresses" },
     ],
     [
-      "nothing answers, neither inside nor outside",
+      "nothing responds, neither inside nor outside",
       { ...publicAddress(), sockets: [], ...responses({ all: silent }) },
       {
         ports: "failed",
@@ -894,7 +894,7 @@ const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expec
       },
     ],
     [
-      "nothing answers, and nobody knows why",
+      "nothing responds, and nobody knows why",
       { ...publicAddress(), ...responses({ all: silent }) },
       {
         ...all(["web-application", "hairpin"], "unknown"),

@@ -79,7 +79,7 @@ async function get(port: number, path = "/sync/", from = "127.0.0.1"): Promise<R
   return { status: Number(head.split(" ")[1]), date: /^Date: (.*)$/m.exec(head)?.[1]?.trim() ?? "", body };
 }
 
-const answers = (port: number, status: number, path?: string): Promise<boolean> =>
+const responds = (port: number, status: number, path?: string): Promise<boolean> =>
   get(port, path).then(
     (response) => response.status === status,
     () => false,
@@ -148,7 +148,7 @@ describe("connections", () => {
     cleanups.push(() => sockets.forEach((socket) => socket.destroy()));
     await eventually(() => errorLog(frontEnd).includes("too many open files"), "for the log to say so");
     for (const socket of sockets) socket.destroy();
-    await eventually(() => answers(frontEnd.plainPort, 200), "for a response");
+    await eventually(() => responds(frontEnd.plainPort, 200), "for a response");
     await eventually(() => errorLog(frontEnd).includes("files can be opened again"), "for the all-clear");
     expect(occurrences(errorLog(frontEnd), "too many open files")).toBe(1);
   });
@@ -206,7 +206,7 @@ describe("an upstream", () => {
     if (expected === "cut off") await expect(get(plainPort)).rejects.toThrow("cut off");
     else expect((await get(plainPort)).status).toBe(expected);
     await new Promise((resolve) => bad.close(resolve));
-    expect(await answers(plainPort, 502)).toBe(true);
+    expect(await responds(plainPort, 502)).toBe(true);
     await daemon("well again", "127.0.0.1", port);
     expect(await get(plainPort)).toMatchObject({ status: 200, body: "well again" });
   });
@@ -232,7 +232,7 @@ describe("an upstream", () => {
     stuck.close();
   });
 
-  test("with a name of several addresses, of which one answers, is read like any other", async () => {
+  test("with a name of several addresses, of which one responds, is read like any other", async () => {
     const port = await freePort();
     const hosts = join(folder(), "hosts");
     writeFileSync(hosts, "127.0.0.2 backend.example\n127.0.0.3 backend.example\n127.0.0.1 localhost\n");

@@ -64,7 +64,7 @@ inGroup("clients that stay within the limits", () => {
     clients.clear();
     // Those of the last test would take the places of the next.
     await eventually(() => held() === 0, "for the end of all connections");
-    await eventually(async () => (await response()) === 200, "until it answers again");
+    await eventually(async () => (await response()) === 200, "until it responds again");
   });
 
   /** Connections that the proxy has and has not closed (`/proc/net/tcp`: established, closed by the client). */
@@ -182,7 +182,7 @@ inGroup("clients that stay within the limits", () => {
 
   const LONG_FIELDS = Array.from({ length: 170 }, (_, i) => [`x-${i}`, "a".repeat(150)] as const);
 
-  /** A request on each stream whose head is about as long as heads may be, to an upstream that does not answer. */
+  /** A request on each stream whose head is about as long as heads may be, to an upstream that does not respond. */
   function longHeads(client: RawClient): void {
     const block = hpack(fields("GET", "/deaf", LONG_FIELDS));
     for (const id of streamIds) {

@@ -98,7 +98,7 @@ async function askFor(session: ClientHttp2Session, method: string, path: string)
 }
 
 /**
- * Has the upstream answer by the row. @returns what resolves when all of it was written, and the proxy had time for it
+ * Has the upstream respond by the row. @returns what resolves when all of it was written, and the proxy had time for it
  */
 function perform(row: ResponseCase): () => Promise<void> {
   let done: Promise<void> = Promise.resolve();

@@ -92,7 +92,7 @@ describe.each(WAYS)("over $name", ({ secure }) => {
     for (const { chunks } of uploads) expect(chunks).toBeLessThan(COUNT / 100);
   });
 
-  test("answers in chunks of a byte", async () => {
+  test("responds in chunks of a byte", async () => {
     stage.upstream.script = (line) =>
       line.includes("/sync/small ") ? echo(line) : CHUNKED + CHUNKS.toString("latin1");
     const longest = watch(port(), secure);

@@ -11,7 +11,7 @@ import type { RecordedConnection } from "../wire/upstream.js";
 /**
  * Raw requests that parsers may read differently. Whatever becomes of one, the upstream never receives bytes that
  * strict and lenient parsers read differently, and the connection stays in sync or closes: a canary after the request
- * is answered as itself, or not at all.
+ * gets its own response, or none.
  */
 const CASES: readonly RequestCase[] = [...FRAMING_CASES, ...CHUNK_CASES, ...HEAD_CASES];
 
@@ -43,7 +43,7 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
   });
 });
 
-/** Sends a case with the canary after it, and tells what was answered: statuses, or `canary`, then how it ended. */
+/** Sends a case with the canary after it, and tells the responses: statuses, or `canary`, then how it ended. */
 async function talk(port: number, secure: boolean, bytes: string, outcome: Outcome): Promise<string[]> {
   const client = await connectHttp1(port, secure);
   const ended = (): boolean => client.ended || client.closed;

@@ -36,7 +36,7 @@ const traces = (): Promise<string> => site.traces();
 const active = (...units: string[]): Promise<string> => site.active(...units);
 const seenOutside = (url: string): Promise<string> => site.seenOutside(url);
 
-test("the first activation: everything runs, starts with the host, and answers from outside", async () => {
+test("the first activation: everything runs, starts with the host, and responds from outside", async () => {
   const dry = await deploy(site.base, {}, "--dry-run");
   expect([dry.code, dry.stderr]).toEqual([0, ""]);
   expect(await traces()).toBe(site.untouched);

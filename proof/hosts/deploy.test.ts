@@ -102,7 +102,7 @@ run("a deployment over ssh", () => {
     FIVE_MINUTES,
   );
 
-  test("answers as service 5.1 says, from another network", async () => expectFrontEnd(), 60_000);
+  test("responds as service 5.1 says, from another network", async () => expectFrontEnd(), 60_000);
 
   test("has the application's settings edited in place", async () => {
     expect(await host.must("cat /srv/sync/conf/web_settings.py")).toMatch(
@@ -348,7 +348,7 @@ run("a deployment over ssh", () => {
     }
   }
 
-  /** Every row of service 5.1 in TLS mode, and who answers, by both addresses. */
+  /** Every row of service 5.1 in TLS mode, and who responds, by both addresses. */
   async function expectFrontEnd(): Promise<void> {
     for (const address of [host.address, `[${host.address6}]`]) {
       const head = async (url: string, ...more: string[]): Promise<string> =>

@@ -11,7 +11,7 @@ import { bootHost, type TestHost } from "./harness/index.js";
 
 const INSTALLED = "/srv/sync";
 
-/** The application's daemons: small programs that answer as the real ones do (service 5.1). */
+/** The application's daemons: small programs that respond as the real ones do (service 5.1). */
 const DAEMONS = `import { createServer } from "node:http";
 const [, , variant, role, address, port] = process.argv;
 const responses = {

@@ -69,7 +69,7 @@ run("the guide for a deployment over ssh", () => {
     await host?.stop();
   });
 
-  test("leads to a front end that answers, and to its removal", async () => {
+  test("leads to a front end that responds, and to its removal", async () => {
     const [written] = blocks("1. ", "ts");
     const program = written!;
     writeFileSync(join(folder, "main.ts"), withAddress(program));

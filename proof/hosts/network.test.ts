@@ -73,7 +73,7 @@ describe("firewall", () => {
   let heard = "";
   const say = async (word: string): Promise<void> => {
     session.stdin!.write(`${word}\n`);
-    await eventually(async () => heard.includes(`${word}\n`), `until the session answers ${word}`, {
+    await eventually(async () => heard.includes(`${word}\n`), `until the session responds with ${word}`, {
       everyMs: 100,
     });
   };
@@ -271,7 +271,7 @@ describe("static address", () => {
     expect(await reached(host.address, host.address6)).toBe(true);
     expect(await reached(NEW[0]!)).toBe(false);
     await host.must("networkctl reload");
-    await eventually(() => reached(...NEW), "until the new addresses answer", { everyMs: 100 });
+    await eventually(() => reached(...NEW), "until the new addresses respond", { everyMs: 100 });
     const status = await host.must("networkctl status eth0");
     expect(status).toMatch(/Network File: .*05-portico\.network/);
     expect(status).toMatch(/DNS: 203\.0\.113\.53\s+2001:db8:113::53\s+Search Domains: example\.org/);
@@ -292,7 +292,7 @@ describe("static address", () => {
     const macAddress = (await host.must("cat /sys/class/net/eth0/address")).trim();
     await put(network({ interface: { macAddress }, ipv6Gateway: "2001:db8:113::1" }));
     await host.must("networkctl reload");
-    await eventually(() => reached(...NEW), "until the addresses answer", { everyMs: 100 });
+    await eventually(() => reached(...NEW), "until the addresses respond", { everyMs: 100 });
     expect(await host.must("networkctl status eth0")).toMatch(/Network File: .*05-portico\.network/);
   });
 
@@ -325,7 +325,7 @@ describe("static address", () => {
 
   afterAll(async () => {
     await host.must("rm -f /etc/systemd/network/05-portico.network; networkctl reload");
-    await eventually(() => reached(host.address, host.address6), "until the old addresses answer", {
+    await eventually(() => reached(host.address, host.address6), "until the old addresses respond", {
       everyMs: 100,
     });
   });

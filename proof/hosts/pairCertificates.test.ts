@@ -93,7 +93,7 @@ run("certificates by ACME on a pair", () => {
       const [serving] = await bothServe();
       const lan = await dead.outside();
       await lan.must("ip link set host nomaster");
-      await eventually(async () => (await served(VIRTUAL)) !== "", "until the address answers", {
+      await eventually(async () => (await served(VIRTUAL)) !== "", "until the address responds", {
         everyMs: 100,
       });
       expect(await served(VIRTUAL)).toBe(serving);
@@ -170,7 +170,7 @@ run("certificates by ACME on a pair", () => {
     FIVE_MINUTES,
   );
 
-  /** What clients of an address get: serial number, issuer and names; empty if it does not answer. */
+  /** What clients of an address get: serial number, issuer and names; empty if it does not respond. */
   async function served(address: string): Promise<string> {
     const { stdout } = await pair.outside.run(
       `timeout 20 openssl s_client -connect ${address}:443 -noservername < /dev/null 2> /dev/null | openssl x509 -noout -issuer -serial -ext subjectAltName`,

@@ -156,7 +156,7 @@ export class PorticoHost {
     return text.split("\n").filter(Boolean).map(Number);
   }
 
-  /** The release that answers from outside. */
+  /** The release that responds from outside. */
   async release(): Promise<string | undefined> {
     const { stdout } = await this.curl("-sI http://HOST/none");
     return /^server: portico\/(\S+)/im.exec(stdout)?.[1];

@@ -225,9 +225,9 @@ test("a host recovers by itself once the cause is fixed, however long that took"
   const waiting = (await portico.host.outside()).start(`curl -s http://${portico.host.address}/load/small`);
   let response = "";
   waiting.stdout!.on("data", (chunk) => (response += String(chunk)));
-  const answered = once(waiting, "close");
+  const responded = once(waiting, "close");
   await portico.writeConfig();
-  await answered;
+  await responded;
   // The connection waited in the socket all the time.
   expect(response).toBe("small\n");
   await eventually(async () => (await portico.show("ActiveState")) === "active", "until it is active", {

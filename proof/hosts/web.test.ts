@@ -3,7 +3,7 @@ import { Deployment } from "./deploy/deployment.js";
 import { eventually } from "../../testkit/waiting.js";
 import { bootHost, type TestHost } from "./harness/index.js";
 
-/** Ordinary applications on a real host: each apply asks them, and the host goes back where they do not answer. */
+/** Ordinary applications on a real host: each apply asks them, and the host goes back where they do not respond. */
 const run = terraformIsHere() ? describe : describe.skip;
 
 run.each([
@@ -46,7 +46,7 @@ run.each([
   const status = async (): Promise<string> =>
     (await host.outside()).must(`curl -sko /dev/null -w '%{http_code}' ${scheme}://${host.address}/`);
 
-  test("is asked, fails where its upstream answers 502, and comes back", async () => {
+  test("is asked, fails where its upstream responds with 502, and comes back", async () => {
     expect(await deployment.apply()).toContain(`PASS  ${name}`);
     const before = await status();
     expect(before).not.toMatch(/^50/);

@@ -8,7 +8,7 @@ import { leastAvailable, type Scene } from "./scene.js";
 
 /** What an operator does, and what happens to a node, while clients are served. Each gives what was seen. */
 
-/** The revision of the config that answers a new client. */
+/** The revision of the config that responds to a new client. */
 async function revision(scene: Scene): Promise<string> {
   const { https } = await scene.nodePorts();
   const head = await fetchAsClient(`https://${NODE_ADDRESS}:${https}/sync/`, "-I");
@@ -22,7 +22,7 @@ export async function changedConfig(scene: Scene): Promise<string> {
     await scene.settled();
   });
   const seen = await revision(scene);
-  demand(seen === "2", `revision ${seen} answers`);
+  demand(seen === "2", `revision ${seen} responds`);
   demand(least >= before.length, `only ${least} pods were available`);
   const kept = (await scene.serving()).filter((pod) => before.some(({ name }) => name === pod.name));
   demand(kept.length === 0, `${kept.map(({ name }) => name).join(", ")} still serves`);

@@ -51,7 +51,7 @@ async function demandDisbelieved(url: string): Promise<void> {
     "-w",
     "%{http_code}",
   );
-  demand(status === "400", `a PROXY header from ${address} is answered with ${status}`);
+  demand(status === "400", `a PROXY header from ${address} gets ${status}`);
 }
 
 function balancerConfig(http: number, https: number): string {

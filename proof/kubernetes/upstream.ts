@@ -23,7 +23,7 @@ const SIDE: Readonly<Record<string, (request: IncomingMessage, response: ServerR
         from: request.socket.remoteAddress,
       }),
     ),
-  /** Takes an upload and answers with the hash of what came. */
+  /** Takes an upload and responds with the hash of what came. */
   named: (request, response) => {
     began.set(new URL(request.url!, "http://upstream").search.slice(1), request.socket.remoteAddress!);
     const hash = createHash("sha256");

@@ -1,7 +1,7 @@
 import type { Channel, WireCase } from "../wire/case.js";
 import type { Facts } from "./facts.js";
 
-/** One row of the table: a request, and where it may be answered otherwise than by nginx. */
+/** One row of the table: a request, and where the response may differ from that of nginx. */
 export interface CaseOf<RuleName extends string> extends WireCase {
   /** All three ways to the application unless said otherwise; `http` and `https` for steps. */
   readonly over?: readonly Channel[];

@@ -169,7 +169,7 @@ export const RULES = {
   },
   halfClosedClient: {
     allowedBy: "decisions 4.4",
-    why: "a client that closes its sending direction after the request is still answered",
+    why: "a client that closes its sending direction after the request still gets a response",
     explains: (_, { nginx, portico }) => nginx["status"] === "0" && portico["body"] === "web",
   },
   publicOrigin: {

@@ -71,7 +71,7 @@ function broken(
 ) {
   const wrong: string[] = [];
   if (nginxFacts["status"] !== String(row.status))
-    wrong.push(`  nginx answers ${nginxFacts["status"]}, not ${row.status}`);
+    wrong.push(`  nginx responds with ${nginxFacts["status"]}, not ${row.status}`);
   for (const [fact, value] of Object.entries(row.expect ?? {})) {
     if (nginxFacts[fact] !== value) wrong.push(`  ${fact} of nginx is ${nginxFacts[fact]}, not ${value}`);
     if (porticoFacts[fact] !== value)

@@ -26,7 +26,7 @@ export async function startNginx(
 ): Promise<RunningProcess> {
   const prefix = path.join(site.folder, `nginx-${mode}`);
   mkdirSync(path.join(prefix, "logs"), { recursive: true });
-  // The package's own folder answers `/` where a server names no root; on a host it holds such a page, too.
+  // The package's own folder serves `/` where a server names no root; on a host it holds such a page, too.
   mkdirSync(path.join(prefix, "html"), { recursive: true });
   copyFileSync(path.join(site.defaultPage, "index.html"), path.join(prefix, "html/index.html"));
   utimesSync(path.join(prefix, "html/index.html"), MODIFIED, MODIFIED);

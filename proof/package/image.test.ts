@@ -30,12 +30,12 @@ test("an image is built by it, which serves as a user without any right, and sto
     chmodSync(join(folder, "portico.json"), 0o644);
     const mount = `--volume=${join(folder, "portico.json")}:/etc/portico/portico.json:ro`;
     podman("run", "--detach", `--name=${container}`, ...CONFINED, ...LIMITS, mount, image!);
-    const answered = (): Promise<boolean> =>
+    const responded = (): Promise<boolean> =>
       fetch(`http://127.0.0.1:${port}/`, { headers: { connection: "close" } }).then(
         ({ status }) => status === 200,
         () => false,
       );
-    await eventually(answered, "for a response", { everyMs: 100 });
+    await eventually(responded, "for a response", { everyMs: 100 });
     const who = podman("exec", container!, "node", "-p", "process.getuid() + ' ' + process.env.HOME");
     expect(who).toMatch(/^65532 /);
     podman("stop", "--time=20", container!);

@@ -364,7 +364,7 @@ test.each(VERSIONS)("a session over %s is resumed with the same certificate only
       if (!reused[name]) expect(times.map((one) => one.reused)).toEqual([false, false, false]);
     }
     expect({ begun, ...reused }).toEqual({ begun, ...goes });
-    // The resumed one answers for its name, and for no other.
+    // The resumed one responds for its name, and for no other.
     expect(await ask({ servername: begun, version, session })).toMatchObject({ reused: true, status: 200 });
     const other = begun === "files.example.org" ? "office.example.org" : "files.example.org";
     expect(await ask({ servername: begun, host: other, version, session })).toMatchObject({ status: 421 });
@@ -411,12 +411,12 @@ describe("a request for a name of another certificate than that of its connectio
     }
   });
 
-  test("is answered for a trusted proxy, which may use another name", async () => {
+  test("gets a response for a trusted proxy, which may use another name", async () => {
     portico = await Portico.start({ ...config(), workers: 1, trustedProxies: ["127.0.0.1"] });
     expect(await ask({ host: "office.example.org" })).toMatchObject({ status: 200, body: "office" });
   });
 
-  test("is answered where there is one certificate", async () => {
+  test("gets a response where there is one certificate", async () => {
     portico = await Portico.start({ ...config(["default"]), workers: 1 });
     const asked = { servername: "files.example.org", host: "office.example.org" };
     expect(await ask(asked)).toMatchObject({ status: 200, body: "office" });

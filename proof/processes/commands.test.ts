@@ -51,7 +51,7 @@ describe("resolve", () => {
     ["/dav//x%2F", ["--method", "PUT"], "PUT /dav//x%2F HTTP/1.1"],
     ["/dav/x", ["--header", "X-Site: a", "--header", "X-Site: b"], "x-site: a, b"],
     ["/dav/x", ["--client", "203.0.113.9"], "x-real-ip: 203.0.113.9"],
-  ])("%s %j is answered by %j", (url, more, response) => {
+  ])("%s %j gets %j", (url, more, response) => {
     const { status, stdout, stderr } = resolve(url, ...more);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout.split("\n").map((line) => line.replace(/^ *(?:response)? +/, ""))).toContain(response);

@@ -30,7 +30,7 @@ const onUncaught = (fault: unknown): void => void uncaught.push(fault);
 beforeAll(async () => {
   const folder = openFolder();
   writeFileSync(join(folder, "large"), Buffer.alloc(LARGE_BYTES));
-  upstream = await new RawUpstream(answerWholeRequests).listen();
+  upstream = await new RawUpstream(respondToWholeRequests).listen();
   front = await startEveryProtocol({
     routes: [
       { name: "web", path: "/", action: { type: "proxy", upstream: "web" } },
@@ -62,11 +62,11 @@ const POST = `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n`;
 /** How long a client takes over its body: longer than a sweep where that is what shall throw. */
 let bodyAfterMs = 20;
 
-function answerWholeRequests(peer: Accepted): void {
-  let answered = 0;
+function respondToWholeRequests(peer: Accepted): void {
+  let responded = 0;
   peer.socket.on("data", () => {
     const bodies = peer.received.split(BODY).length - 1;
-    for (; answered < bodies; answered++) peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    for (; responded < bodies; responded++) peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   });
 }
 

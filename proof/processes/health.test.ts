@@ -107,7 +107,7 @@ test("without a health listener nothing listens but the listeners", async () => 
   await expect(probe("/healthz")).rejects.toThrow("ECONNREFUSED");
 });
 
-test("slow and greedy clients are closed, and probes are still answered", async () => {
+test("slow and greedy clients are closed, and probes still get a response", async () => {
   portico = await Portico.start(config());
   const slow = Array.from({ length: 20 }, () => net.connect(health, "127.0.0.1"));
   const closed = slow.map((socket, i) => {
@@ -202,7 +202,7 @@ test("neither a reload nor an upgrade refuses a probe, or shows anything but rea
   for (const each of probes) {
     const seen = await each.stop();
     expect([...seen.keys()]).toEqual([200]);
-    // It asks whenever it is answered: a few times in each of what happened, however fast that was.
+    // It asks whenever it gets a response: a few times in each of what happened, however fast that was.
     expect(seen.get(200)).toBeGreaterThan(20);
   }
   process.kill(await mainMaster(), "SIGTERM");

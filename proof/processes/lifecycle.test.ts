@@ -24,7 +24,7 @@ let port: number;
 let tlsPort: number;
 let tlsFiles: ReturnType<typeof writeCertificate>;
 let upstream: http.Server;
-/** Answers of `/slow` that the upstream still owes. */
+/** Responses of `/slow` that the upstream still owes. */
 let owed: http.ServerResponse[];
 let portico: Portico | undefined;
 
@@ -63,7 +63,7 @@ afterEach(async () => {
   portico = undefined;
 });
 
-/** One http listener; `/` answers with the body, `/slow` is the upstream's. */
+/** One http listener; `/` responds with the body, `/slow` is the upstream's. */
 function config(body = "one", more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
   const { port: upstreamPort } = upstream.address() as net.AddressInfo;
   return oneServer({
@@ -89,7 +89,7 @@ async function get(path = "/", to = port): Promise<string> {
   return body;
 }
 
-/** A request that the upstream has, and has not answered. */
+/** A request that the upstream has, and has not responded to. */
 async function slowRequest(): Promise<KeepAliveClient> {
   const client = await KeepAliveClient.connect(port);
   client.send("/slow");
@@ -119,7 +119,7 @@ async function slowRequests(): Promise<() => Promise<string[]>> {
 
 const CUT = ["", ""];
 const LATE = ["late", "late"];
-const answerLate = (): void => owed.splice(0).forEach((response) => response.end("late"));
+const respondLate = (): void => owed.splice(0).forEach((response) => response.end("late"));
 
 /** Both are logged, with this status. */
 function expectLogged(status: number): void {
@@ -303,7 +303,7 @@ describe("reload", () => {
       portico.rewrite(config(body, { workers }));
       portico.signal("SIGHUP");
       await portico.says(/configuration reloaded/);
-      await eventually(() => hammer.bodies.has(body), "for the new config to answer");
+      await eventually(() => hammer.bodies.has(body), "for the new config to respond");
     }
     await hammer.stop();
     expect(hammer.failures).toEqual([]);
@@ -484,7 +484,7 @@ describe("a worker", () => {
       // It is replaced once, however often it is asked.
       process.kill(worker!, signal);
       expect(await get()).toBe("one");
-      answerLate();
+      respondLate();
       expect(await responses()).toEqual(LATE);
       await eventually(() => !alive(worker!), "for the worker to go");
       await eventually(() => portico!.workers().length === 1, "for the successor to be alone");
@@ -520,7 +520,7 @@ describe("stop", () => {
     portico.signal("SIGTERM");
     await idle.end();
     expect(await refused()).toBe(true);
-    answerLate();
+    respondLate();
     expect(await slow.response()).toMatchObject({ body: "late", closes: true });
     expect(await responses()).toEqual(LATE);
     await portico.gone;
@@ -563,7 +563,7 @@ describe("stop", () => {
     const responses = await slowRequests();
     portico.signal("SIGKILL");
     await eventually(() => refused(), "for the port to be closed");
-    answerLate();
+    respondLate();
     expect(await responses()).toEqual(LATE);
     await eventually(() => !workers.some(alive), "for the workers to go");
   });

@@ -54,13 +54,13 @@ afterEach(async () => {
   await upstream.close();
 });
 
-/** Answers GET and POST of `/sync/NAME` with `#NAME`. */
+/** Responds to GET and POST of `/sync/NAME` with `#NAME`. */
 function naming(peer: Accepted): void {
-  let answered = 0;
+  let responded = 0;
   peer.socket.on("data", () => {
     const names = [...peer.received.matchAll(/(?:GET|POST) \/sync\/(\w+) [^]*?\r\n\r\n/g)];
-    for (; answered < names.length; answered++) {
-      const name = names[answered]![1]!;
+    for (; responded < names.length; responded++) {
+      const name = names[responded]![1]!;
       peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${name.length + 1}\r\n\r\n#${name}`);
     }
   });
@@ -218,7 +218,7 @@ describe("bytes of one connection never reach another", () => {
             onResponseHead: ignore,
             onResponseData: () => true,
             onResponsePause: ignore,
-            onResponseEnd: () => resolve("answered"),
+            onResponseEnd: () => resolve("responded"),
             onResponseError: ({ message }) => resolve(message),
             onRequestStall: ignore,
             onRequestDrain: ignore,
@@ -235,7 +235,7 @@ describe("bytes of one connection never reach another", () => {
     pool.sweep(Infinity);
     const second = await ask();
     pool.close();
-    expect([first, second]).toEqual(["answered", "answered"]);
+    expect([first, second]).toEqual(["responded", "responded"]);
   });
 });
 
@@ -297,7 +297,7 @@ describe("deadlines", () => {
     expect(client.received).toContain("200 OK");
   });
 
-  test("an upstream that answers early, then stalls, is given up after the upload", async () => {
+  test("an upstream that responds early, then stalls, is given up after the upload", async () => {
     script = (peer) =>
       peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"));
     await start({ readTimeoutMs: 500 });
@@ -336,8 +336,8 @@ describe("deadlines", () => {
     await pass(8_000);
     client.socket.resume();
     await client.until((peer) => peer.closed || peer.ended || received > 151 * 60_000).catch(() => undefined);
-    const answered = (await proxy.accessLog()).match(/ 200 60000 /g)!.length;
-    expect(received).toBeGreaterThan(answered * 60_000);
+    const responded = (await proxy.accessLog()).match(/ 200 60000 /g)!.length;
+    expect(received).toBeGreaterThan(responded * 60_000);
   });
 });
 
@@ -436,13 +436,13 @@ describe("a client that does not read", () => {
     const client = await pausedClient();
     client.send(get("/big").repeat(900));
     await sleep(1_000);
-    const answered = async (): Promise<number> => (await proxy.accessLog()).split("\n").length - 1;
-    const before = await answered();
+    const responded = async (): Promise<number> => (await proxy.accessLog()).split("\n").length - 1;
+    const before = await responded();
     // What kernels buffer on both sides is some megabytes.
     expect([before > 0, before * 60_000 < 20_000_000]).toEqual([true, true]);
     client.socket.resume();
     await eventually(() => client.bytes > 900 * 60_000, "for all responses");
-    await eventually(async () => (await answered()) === 900, "for the access log");
+    await eventually(async () => (await responded()) === 900, "for the access log");
     client.socket.destroy();
   });
 
@@ -473,8 +473,8 @@ describe("a client that does not read", () => {
     await eventually(() => proxy.connections() === 0, "for its end");
     client.socket.destroy();
     await sleep(200);
-    const answered = (await proxy.accessLog()).split("\n").length - 1;
-    expect([answered > 0, answered < 150]).toEqual([true, true]);
+    const responded = (await proxy.accessLog()).split("\n").length - 1;
+    expect([responded > 0, responded < 150]).toEqual([true, true]);
   });
 
   test("has the keep-alive time again once it has read", async () => {

@@ -36,7 +36,7 @@ afterEach(async () => {
   await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
 });
 
-/** Answers with its own address. */
+/** Responds with its own address. */
 async function serve(address: string): Promise<void> {
   const server = http.createServer((request, response) => {
     response.end(request.url === "/host" ? request.headers.host : address);
@@ -85,8 +85,8 @@ async function cli(...args: string[]): Promise<string> {
 const ask = (fields = "", path = "/") =>
   exchange(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}Connection: close\r\n\r\n`);
 
-/** Who answers requests, one each on a connection of its own: either worker gets some. */
-async function answerers(fields = ""): Promise<string> {
+/** Who responds to requests, one each on a connection of its own: either worker gets some. */
+async function responders(fields = ""): Promise<string> {
   const responses: string[] = [];
   for (let i = 0; i < 12; i++) {
     const { status, body } = await ask(fields);
@@ -98,33 +98,33 @@ async function answerers(fields = ""): Promise<string> {
 testWith("root", "unshare")("addresses come and go, with their sessions, drains and checks", async () => {
   resolves("127.0.0.2", "127.0.0.3");
   await start({ sticky: { cookie: "bound" }, health: { tcp: true, intervalMs: 100, fall: 2, rise: 2 } });
-  expect(await answerers()).toBe("127.0.0.2,127.0.0.3");
+  expect(await responders()).toBe("127.0.0.2,127.0.0.3");
   const log = (): string => readFileSync(join(folder, "error.log"), "utf8");
   const bound = await ask();
   const cookie = `Cookie: ${/set-cookie: (bound=[^;]+)/i.exec(bound.head)![1]!}\r\n`;
-  expect(await answerers(cookie)).toBe(bound.body);
+  expect(await responders(cookie)).toBe(bound.body);
 
   resolves("127.0.0.2", "127.0.0.3", "127.0.0.4");
-  await eventually(async () => (await answerers()) === "127.0.0.2,127.0.0.3,127.0.0.4", "for one more");
-  expect(await answerers(cookie)).toBe(bound.body);
+  await eventually(async () => (await responders()) === "127.0.0.2,127.0.0.3,127.0.0.4", "for one more");
+  expect(await responders(cookie)).toBe(bound.body);
   const changed = `the servers of ${url(NAME)} are now ${url("127.0.0.2")}, `;
   await eventually(() => log().includes(changed), "for it to be logged");
 
   expect(await cli("upstreams", "drain", "web", url("127.0.0.2"))).toMatch(/^0 /);
-  expect(await answerers()).toBe("127.0.0.3,127.0.0.4");
+  expect(await responders()).toBe("127.0.0.3,127.0.0.4");
   expect(await cli("reload")).toMatch(/^0 /);
-  expect(await answerers()).toBe("127.0.0.3,127.0.0.4");
+  expect(await responders()).toBe("127.0.0.3,127.0.0.4");
   expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url("127.0.0.2")} +drained +0$`, "m"));
 
   servers.get("127.0.0.3")!.close();
   await eventually(() => log().includes(`${url("127.0.0.3")} is down, by its checks`), "for its check");
-  expect(await answerers()).toBe("127.0.0.4");
+  expect(await responders()).toBe("127.0.0.4");
 
   resolves("127.0.0.2");
   await eventually(() => log().includes(`are now ${url("127.0.0.2")}\n`), "for the others to go");
-  expect(await answerers()).toBe("503");
+  expect(await responders()).toBe("503");
   expect(await cli("upstreams", "undrain", "web", url("127.0.0.2"))).toMatch(/^0 /);
-  expect(await answerers()).toBe("127.0.0.2");
+  expect(await responders()).toBe("127.0.0.2");
   expect(await cli("upstreams", "drain", "web", url("127.0.0.4"))).toContain(`allowed:  ${url("127.0.0.2")}`);
 });
 
@@ -133,21 +133,21 @@ testWith("root", "unshare")(
   async () => {
     resolves();
     await start();
-    expect(await answerers()).toBe("502");
+    expect(await responders()).toBe("502");
     expect(await cli("upstreams")).toContain(url(NAME));
     resolves("127.0.0.2");
     await eventually(
       async () => (await cli("upstreams")).includes(url("127.0.0.2")),
       "for the first address",
     );
-    expect(await answerers()).toBe("127.0.0.2");
+    expect(await responders()).toBe("127.0.0.2");
     resolves();
     const log = (): string => readFileSync(join(folder, "error.log"), "utf8");
     await eventually(
       () => log().includes(`the name in ${url(NAME)} was not found`),
       "for the lookup to fail",
     );
-    expect(await answerers()).toBe("127.0.0.2");
+    expect(await responders()).toBe("127.0.0.2");
     // Alone, it is not left out: what it does is the truth.
     servers.get("127.0.0.2")!.close();
     for (let i = 0; i < 5; i++) expect((await ask()).status).toBe(502);

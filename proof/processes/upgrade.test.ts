@@ -114,7 +114,7 @@ async function refusal(request: ControlRequest): Promise<string> {
   return outcome.problems.map((p) => `${p.path}: ${p.message} [${p.code}]`).join("\n");
 }
 
-/** The release that answers now, from a new connection. */
+/** The release that responds now, from a new connection. */
 async function release(): Promise<string | undefined> {
   const client = await KeepAliveClient.connect(httpPort);
   const { head } = await client.ask("/none");
@@ -259,21 +259,21 @@ describe("under load nothing is lost by", () => {
   });
 
   test.each(["reload", "upgrade"] as const)(
-    "because a %s is answered only when no old worker accepts",
+    "because a %s gets a response only when no old worker accepts",
     async (command) => {
       const runtime = await installedRuntime();
       await start({ runtime });
       const old = processes("worker");
       await install(runtime, another("0.2.0"));
       for (const pid of old) process.kill(pid, "SIGSTOP");
-      let answered = false;
-      const response = asked({ command }).finally(() => (answered = true));
+      let responded = false;
+      const response = asked({ command }).finally(() => (responded = true));
       await eventually(() => processes("worker").length === 2 * old.length, "for the new workers", SELDOM);
       await sleep(1_000);
-      expect(answered).toBe(false);
+      expect(responded).toBe(false);
       for (const pid of old) process.kill(pid, "SIGCONT");
       await response;
-      // A worker that answers now with the old release would be one that accepted after the order to drain.
+      // A worker that responds now with the old release would be one that accepted after the order to drain.
       for (let i = 0; i < 20; i++) expect(await release()).toBe("0.2.0");
     },
   );
@@ -324,7 +324,7 @@ describe("under load nothing is lost by", () => {
     portico.signal("SIGUSR2");
     await portico.says(/a new master, process \d+, has taken over/);
     // A worker that was just told to drain may accept one more connection.
-    await eventually(async () => (await release()) === "0.4.0", "for the new runtime to answer");
+    await eventually(async () => (await release()) === "0.4.0", "for the new runtime to respond");
   });
 });
 

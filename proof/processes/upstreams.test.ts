@@ -40,7 +40,7 @@ afterEach(async () => {
   await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
 });
 
-/** Requests for /held are not answered. */
+/** Requests for /held get no response. */
 const serving =
   (text: string) =>
   (peer: Accepted): void =>
@@ -91,8 +91,8 @@ async function live(): Promise<string> {
 const ask = (fields = "") =>
   exchange(port, `GET / HTTP/1.1\r\nHost: a\r\n${fields}Connection: close\r\n\r\n`);
 
-/** Who answers requests, one each on a connection of its own: either worker gets some. */
-async function answerers(fields = ""): Promise<string> {
+/** Who responds to requests, one each on a connection of its own: either worker gets some. */
+async function responders(fields = ""): Promise<string> {
   const responses: string[] = [];
   for (let i = 0; i < 12; i++) {
     const { status, body } = await ask(fields);
@@ -110,7 +110,7 @@ test("a drained server keeps what it has and gets nothing new, over a worker's d
   const other = at === 0 ? "b" : "a";
   const said = `0 upstream "web": its server ${url(at)} is drained: it gets no new request, and has 1 in progress\n`;
   expect(await cli("upstreams", "drain", "web", url(at))).toBe(said);
-  expect(await answerers()).toBe(other);
+  expect(await responders()).toBe(other);
   const listed = JSON.parse((await cli("upstreams", "--json")).slice(2)) as unknown;
   const server = (i: number) => ({ url: url(i), backup: false, drained: i === at, outIn: 0 });
   expect(listed).toMatchObject({ ok: true, upstreams: [{ name: "web", servers: [server(0), server(1)] }] });
@@ -120,14 +120,14 @@ test("a drained server keeps what it has and gets nothing new, over a worker's d
   for (const pid of workers) process.kill(pid, "SIGKILL");
   await eventually(() => portico.workers().filter((pid) => !workers.includes(pid)).length === 2);
   expect(await cli("reload")).toMatch(/^0 /);
-  expect(await answerers()).toBe(other);
+  expect(await responders()).toBe(other);
   const first = portico.pid;
   expect(await cli("upgrade")).toMatch(/^0 /);
   await eventually(() => !alive(first), "for the old master to go");
-  expect(await answerers()).toBe(other);
+  expect(await responders()).toBe(other);
   expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(at)} +drained +0$`, "m"));
   expect(await cli("upstreams", "undrain", "web", url(at))).toMatch(/^0 .* gets requests again\n$/);
-  expect(await answerers()).toBe("a,b");
+  expect(await responders()).toBe("a,b");
 });
 
 test("with all of them drained there is 503; a server that leaves the config is forgotten; unknown ones are named", async () => {
@@ -136,15 +136,15 @@ test("with all of them drained there is 503; a server that leaves the config is 
   expect(await cli("upstreams", "drain", "web", url(1))).toContain(
     "; no server is left, so requests get 503\n",
   );
-  expect(await answerers()).toBe("503");
+  expect(await responders()).toBe("503");
   const { upstreams, ...rest } = config();
   portico.rewrite({ ...rest, upstreams: [{ name: "web", url: url(0) }, upstreams![1]!] });
   expect(await cli("reload")).toMatch(/^0 /);
   expect(await cli("upstreams")).toBe("0 no upstream has several servers\n");
-  expect(await answerers()).toBe("a");
+  expect(await responders()).toBe("a");
   portico.rewrite(config());
   expect(await cli("reload")).toMatch(/^0 /);
-  expect(await answerers()).toBe("a,b");
+  expect(await responders()).toBe("a,b");
   const wrong = await cli("upstreams", "drain", "one", url(0));
   expect(wrong).toMatch(/^1 NAME: .*\[control\.unknown-server\]\n +received: "one"\n +allowed: +web\n/);
   expect(await cli("upstreams", "undrain", "web", "http://127.0.0.1:1")).toContain(`${url(0)}, ${url(1)}`);
@@ -158,7 +158,7 @@ test("sessions stay with their servers over a worker's death, a reload, an upgra
     bound.set(body, `Cookie: ${headers["set-cookie"]!.split(";")[0]}\r\n`);
   }
   const stay = async (): Promise<void> => {
-    for (const [server, cookie] of bound) expect(await answerers(cookie)).toBe(server);
+    for (const [server, cookie] of bound) expect(await responders(cookie)).toBe(server);
   };
   await stay();
   const workers = portico.workers();
@@ -188,7 +188,7 @@ test("a server that requests found to fail is out, in the worker that saw it", a
   expect(await live()).toMatch(
     /^1 FAIL: (?:a connection from here failed|left out by 1 worker: connect\(\) failed).*ECONNREFUSED.*; PASS: up, /,
   );
-  expect(await answerers()).toBe("b");
+  expect(await responders()).toBe("b");
   const met = String.raw`connect\(\) failed \(111: ECONNREFUSED\) while connecting to upstream`;
   const listed = await cli("upstreams");
   expect(listed).toMatch(new RegExp(`^web +${url(0)} +out in [12] workers? +0 +${met}$`, "m"));
@@ -207,7 +207,7 @@ test("a server whose checks fail is down in all workers, over an upgrade too, un
   const down = `upstream "web": its server ${url(0)} is down, by its checks: `;
   health["a"] = 500;
   await eventually(() => log().includes(down), "for it to be down", { seen: log });
-  await eventually(async () => (await answerers()) === "b", "for the workers to know");
+  await eventually(async () => (await responders()) === "b", "for the workers to know");
   // On a busy machine a check may also have got no response in time.
   const why = "(?:status 500|no response within 500 ms)";
   expect(await cli("upstreams")).toMatch(new RegExp(`^web +${url(0)} +down +0 +${why}$`, "m"));
@@ -220,16 +220,16 @@ test("a server whose checks fail is down in all workers, over an upgrade too, un
   const first = portico.pid;
   expect(await cli("upgrade")).toMatch(/^0 /);
   await eventually(() => !alive(first), "for the old master to go");
-  expect(await answerers()).toBe("b");
+  expect(await responders()).toBe("b");
   expect(log().split(down)).toHaveLength(2);
   health = {};
   await eventually(() => log().includes(`${url(0)} is up again, by its checks`), "for it to be up");
-  await eventually(async () => (await answerers()) === "a,b", "for the workers to know");
+  await eventually(async () => (await responders()) === "a,b", "for the workers to know");
   health["b"] = 500;
-  await eventually(async () => (await answerers()) === "a", "for the other to be down");
+  await eventually(async () => (await responders()) === "a", "for the other to be down");
   portico.rewrite(config());
   expect(await cli("reload")).toMatch(/^0 /);
-  expect(await answerers()).toBe("a,b");
+  expect(await responders()).toBe("a,b");
 });
 
 test("after a pause longer than the idle time, no request goes to a connection that the upstream closed in it", async () => {

@@ -82,11 +82,11 @@ const CUT: Attempt = { status: 0, retryAfter: undefined };
 
 /** What became of the uploads of a round. */
 export interface Tally {
-  /** Those that were answered with success. */
+  /** Those that got a response of success. */
   readonly stored: Uploaded[];
   refused: number;
   cut: number;
-  /** Answers that no rule allows. */
+  /** Responses that no rule allows. */
   readonly odd: string[];
 }
 

@@ -18,7 +18,7 @@ export interface CommandRun {
 const NOT_HELD = 125;
 
 /**
- * The laws: what was answered with success is stored whole; nothing is written while a command runs that quiesce does not
+ * The laws: what got a response of success is stored whole; nothing is written while a command runs that quiesce does not
  * disown; quiesce returns the code of its command.
  *
  * @returns what breaks them
@@ -33,7 +33,7 @@ export function judge(
   const lost = tally.stored.filter(({ target, digest }) => digests.get(target) !== digest);
   const findings = [
     ...tally.odd.map((one) => `a response that no rule allows: ${one}`),
-    ...lost.map(({ target }) => `${target} was answered with success and is not stored whole`),
+    ...lost.map(({ target }) => `${target} got a response of success and is not stored whole`),
   ];
   if (code !== null && code !== wanted && !(mayFail && code === NOT_HELD))
     findings.push(`exit code ${code} in place of ${wanted}: ${errors}`);

@@ -6,7 +6,7 @@ laboratory(
 
 Four clients upload files over HTTP/1.1 and HTTP/2, and try again after a 503. In most rounds something is killed with
 SIGKILL at a random moment: the command, the master, a worker, the command line; in others the config is reloaded. What
-was answered with success must be stored whole, nothing may be written while a command runs, and afterwards everything
+got a response of success must be stored whole, nothing may be written while a command runs, and afterwards everything
 is open again and nothing is held.`,
   {
     rounds: ["100", "how many"],

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 export interface Write {
   readonly target: string;
   readonly begin: number;
-  /** When its last byte was stored, before it was answered; or when it was cut off. Undefined while it runs. */
+  /** When its last byte was stored, before it got a response; or when it was cut off. Undefined while it runs. */
   end?: number;
   /** SHA-256 of what is stored; undefined for one that was cut off. */
   digest?: string;

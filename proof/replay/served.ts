@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { connectHttp2, responseOf } from "../../testkit/http2Session.js";
-import { answeringWhole, LoopbackServer } from "../../testkit/peers.js";
+import { LoopbackServer, respondingWhole } from "../../testkit/peers.js";
 import type { Asked, Parts } from "./generate.js";
 
 /** What a client got, and by it what happened to its request. */
@@ -47,7 +47,7 @@ const UPSTREAMS = ["u0", "u1", "u2"];
 /** Node's own server refuses bytes beyond ASCII in a target, which upstreams have to decide about. */
 const startUpstream = (name: string): Promise<LoopbackServer> =>
   new LoopbackServer(
-    answeringWhole(({ startLine }) => {
+    respondingWhole(({ startLine }) => {
       const got = Buffer.from(`${name} ${startLine.slice(0, -" HTTP/1.1".length)}`, "latin1");
       return `HTTP/1.1 200 OK\r\nX-Got: ${got.toString("base64")}\r\nContent-Length: 0\r\n\r\n`;
     }),

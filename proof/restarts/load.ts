@@ -13,7 +13,7 @@ export interface Asked {
   readonly wrong: string | undefined;
 }
 
-interface Answered {
+interface Responded {
   readonly status: number;
   readonly body: string;
 }
@@ -65,7 +65,7 @@ export class Load {
 
   private async repeat(
     method: string,
-    send: (target: string, body: Buffer | undefined) => Promise<Answered>,
+    send: (target: string, body: Buffer | undefined) => Promise<Responded>,
   ): Promise<void> {
     const body = BODIES[method];
     while (this.running) {
@@ -90,7 +90,7 @@ export class Load {
   }
 }
 
-function askHttp1(options: http.RequestOptions, body: Buffer | undefined): Promise<Answered> {
+function askHttp1(options: http.RequestOptions, body: Buffer | undefined): Promise<Responded> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { "Content-Length": body.length };
     const headers = { Host: "files.example.org", ...length };

@@ -123,7 +123,7 @@ function judge(asked: readonly Asked[], { pauses, seen }: Application, holdMs: n
     wrong: [
       ...failed.map(({ target, wrong }) => `${target} failed: ${wrong}`),
       ...twice.map(({ target }) => `${target} came twice`),
-      ...unseen.map(({ target }) => `${target} was answered, and never came`),
+      ...unseen.map(({ target }) => `${target} got a response, and never reached the upstream`),
       ...(held.length < restarts.length ? ["fewer requests were held than there were restarts"] : []),
     ],
     beyondLimit: long.length === 0 ? [] : [`${long.length} restarts took longer than requests are held`],

@@ -77,8 +77,8 @@ export class Load {
         response.on("end", () => {
           const { statusCode } = response;
           const right = statusCode === 200 && text === expected;
-          resolve(right ? undefined : statusCode === 200 ? `answered ${text}` : `status ${statusCode}`);
-          // Of an upload that was answered early, the rest is not sent.
+          resolve(right ? undefined : statusCode === 200 ? `response ${text}` : `status ${statusCode}`);
+          // Of an upload that got a response early, the rest is not sent.
           if (!request.writableFinished) request.destroy();
         });
       });

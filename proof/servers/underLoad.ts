@@ -80,7 +80,7 @@ async function breakAndMend(server: Server, proxy: Proxy, note: (fault: Fault) =
   server.signal("SIGSTOP");
   await sleep(2_500);
   server.signal("SIGCONT");
-  // Who was not answered in time was with it since before that.
+  // A request without a response in time was with it since before that.
   note({ server: index, kind: "hung", from: hung, to: now() });
   await sleep(1_500);
   server.slow(300);
@@ -178,7 +178,7 @@ async function startPortico(folder: string, ports: readonly number[]): Promise<P
   };
 }
 
-/** As near to it as its settings allow: what was not answered goes on to another server if it may be repeated. */
+/** As near to it as its settings allow: what was without a response goes on to another server if it may be repeated. */
 async function startHaproxy(folder: string, ports: readonly number[]): Promise<Proxy> {
   const [port] = (await freePorts(1)) as [number];
   const control = join(folder, "haproxy.sock");

@@ -11,9 +11,9 @@ interface Mode {
   readonly path: string;
   /** slowhttptest's arguments. */
   readonly args: readonly string[];
-  /** Sockets that each of its connections costs the front end; 0 where requests are answered at once and none stays. */
+  /** Sockets that each of its connections costs the front end; 0 where requests get a response at once and none stays. */
   readonly sockets: 0 | 1 | 2;
-  /** Its line in the access log, where every request is answered. */
+  /** Its line in the access log, where every request gets a response. */
   readonly logged?: RegExp;
 }
 
@@ -54,8 +54,8 @@ export interface ModeResult {
   /** Sockets of the front end that were open at once, at most; and of the neighbour while that was attacked. */
   readonly sockets: number;
   readonly besideSockets: number;
-  /** Requests of the attackers that were answered, where they are. */
-  readonly answered: number;
+  /** Requests of the attackers that got a response, where they are. */
+  readonly responded: number;
   readonly memoryMiB: number;
   /** Of it, what was not there before the attack. */
   readonly grownMiB: number;
@@ -106,7 +106,7 @@ export async function measure(
   const [usual, attacked] = [besides.phases[phase], under.phases[phase]];
   const enough = load.connections * STANDING_SHARE;
   const stood = [besides, under].every(
-    (one) => one.sockets >= sockets * enough && (logged === undefined || one.answered >= enough),
+    (one) => one.sockets >= sockets * enough && (logged === undefined || one.responded >= enough),
   );
   return {
     mode,
@@ -115,7 +115,7 @@ export async function measure(
     attacked: under.phases,
     sockets: under.sockets,
     besideSockets: besides.sockets,
-    answered: under.answered,
+    responded: under.responded,
     memoryMiB: Math.round(under.memory / 2 ** 20),
     grownMiB: Math.round(under.grown / 2 ** 20),
     passed:
@@ -137,8 +137,8 @@ interface UnderAttack {
   readonly memory: number;
   /** By how much memory grew, at most. */
   readonly grown: number;
-  /** Attackers' requests that were answered, by the access log. */
-  readonly answered: number;
+  /** Attackers' requests that got a response, by the access log. */
+  readonly responded: number;
 }
 
 async function underAttack(
@@ -151,7 +151,7 @@ async function underAttack(
   const openingSeconds = connections / OPENED_PER_SECOND + 1;
   const lasting = Math.ceil(openingSeconds + OPENING_MORE_SECONDS + seconds + 5);
   const much = ["-c", connections, "-r", OPENED_PER_SECOND, "-l", lasting, "-p", 5].map(String);
-  const before = { answered: answered(victim, logged), memory: usageOf(victim.process.pid!).memory };
+  const before = { responded: responded(victim, logged), memory: usageOf(victim.process.pid!).memory };
   const url = `http://127.0.0.1:${victim.plainPort}${path}`;
   const attack = spawn("chrt", [...ATTACKER, ...args, ...much, "-u", url], { stdio: "ignore" });
   // Also where `chrt` itself is missing.
@@ -170,8 +170,8 @@ async function underAttack(
     const standing = await latencies(measured.plainPort, seconds * 1000);
     const { sockets, memory } = most;
     const grown = Math.max(0, memory - before.memory);
-    const seen = answered(victim, logged) - before.answered;
-    return { phases: { opening, standing }, sockets, memory, grown, answered: seen };
+    const seen = responded(victim, logged) - before.responded;
+    return { phases: { opening, standing }, sockets, memory, grown, responded: seen };
   } finally {
     clearInterval(watch);
     attack.kill("SIGTERM");
@@ -181,11 +181,11 @@ async function underAttack(
 }
 
 /** Lines of a kind in the access log of the proxy as a whole. */
-function answered({ logDirectory }: FrontEnd, logged: RegExp | undefined): number {
+function responded({ logDirectory }: FrontEnd, logged: RegExp | undefined): number {
   if (logged === undefined) return 0;
   return readFileSync(join(logDirectory, "access.log"), "latin1").match(logged)?.length ?? 0;
 }
 
-/** Where all requests are answered it ends by itself, with 0. */
+/** Where all requests get a response it ends by itself, with 0. */
 const failedToRun = ({ pid, exitCode }: ChildProcess): boolean =>
   pid === undefined || (exitCode !== null && exitCode !== 0);

@@ -94,13 +94,13 @@ async function startUpstream(): Promise<{ readonly child: ChildProcess; readonly
 }
 
 function describe(result: ModeResult): string {
-  const { mode, quiet, beside, besideSockets, attacked, sockets, memoryMiB, grownMiB, answered, passed } =
+  const { mode, quiet, beside, besideSockets, attacked, sockets, memoryMiB, grownMiB, responded, passed } =
     result;
   const ms = ({ p95Ms, p99Ms }: Latencies): string => `${p95Ms.toFixed(1)}, ${p99Ms.toFixed(1)} ms`;
   const phase = (name: "opening" | "standing"): string =>
     `${ms(attacked[name])} (a neighbour attacked: ${ms(beside[name])})`;
   return (
-    `${passed ? "ok  " : "no  "} ${mode.padEnd(12)} ${sockets} sockets (a neighbour: ${besideSockets}), ${answered === 0 ? "" : `${answered} answered, `}${memoryMiB} MiB (${grownMiB} for them); ` +
+    `${passed ? "ok  " : "no  "} ${mode.padEnd(12)} ${sockets} sockets (a neighbour: ${besideSockets}), ${responded === 0 ? "" : `${responded} with a response, `}${memoryMiB} MiB (${grownMiB} for them); ` +
     `p95, p99 while they connect ${phase("opening")}, then ${phase("standing")}, quiet ${ms(quiet)}; ` +
     `${failures(result)} requests failed`
   );

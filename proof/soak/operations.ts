@@ -122,7 +122,7 @@ async function leaveUpload(client: Client, protocol: Protocol): Promise<void> {
   const declared = client.random() < 0.5 ? HALF_BYTES * 2 : undefined;
   const body = (): Readable => Readable.from(half());
   const outcome = await outcomeOf(ask(client, protocol, "PUT", "/synchttp/file", body, declared));
-  if (outcome !== "failed") throw new Error(`half an upload was answered with ${outcome}`);
+  if (outcome !== "failed") throw new Error(`the response to half an upload was ${outcome}`);
 }
 
 async function* half() {
@@ -218,7 +218,7 @@ async function askHttp2(
       .session()
       .request({ ":method": method, ":path": path, ...headers }, { endStream: false });
     try {
-      return await answerOn(stream, body);
+      return await responseOn(stream, body);
     } catch (error) {
       if (stream.rstCode !== http2.constants.NGHTTP2_REFUSED_STREAM || attempt === ATTEMPTS_MAX) throw error;
     }
@@ -228,7 +228,7 @@ async function askHttp2(
 /** A reload may come between two attempts; twice in a row it does not. */
 const ATTEMPTS_MAX = 3;
 
-function answerOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Response> {
+function responseOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Response> {
   return new Promise((resolve, reject) => {
     stream.on("error", reject);
     stream.on("close", () => reject(new Error("closed without a response")));
@@ -241,7 +241,7 @@ function answerOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Response
 }
 
 /**
- * Sends until the body ends or the server has heard enough (RFC 9113, 8.1): what it answered is still to be read.
+ * Sends until the body ends or the server has heard enough (RFC 9113, 8.1): its response is still to be read.
  * `pipeline` would destroy the stream, and with it the response.
  */
 async function sendOn(stream: http2.ClientHttp2Stream, body: Readable): Promise<void> {

@@ -67,7 +67,7 @@ afterAll(async () => {
   }
 });
 
-/** Answers at once, but `/held` only begins to: as many bytes as it can, of many more. */
+/** Responds at once, but `/held` only begins to: as many bytes as it can, of many more. */
 function serverAt(at: number): Promise<Server> {
   const server = createServer((request, response) => {
     request.resume();

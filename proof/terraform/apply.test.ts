@@ -122,7 +122,7 @@ run("terraform apply", () => {
 
     test("passes every check of service 5.1", async () => {
       const args = ["check", "--live", "--root", workspace.root, "--port-offset", String(PORT_OFFSET)];
-      // Not a synchronous call: the upstreams answer in this process.
+      // Not a synchronous call: the upstreams respond in this process.
       const check = workspace.start(process.execPath, [file("usr/lib/portico/portico.mjs"), ...args]);
       let said = "";
       check.stdout!.on("data", (chunk: Buffer) => (said += chunk.toString()));
@@ -135,7 +135,7 @@ run("terraform apply", () => {
 
   test("another route changes only the config and the deployment", () => {
     workspace.synthesize(join(__dirname, "appWithRoute.ts"));
-    // The deployment lists its hash and what the route should answer.
+    // The deployment lists its hash and how the route should respond.
     expect(
       workspace
         .apply()

@@ -20,7 +20,7 @@ run("a rollout", () => {
   const workspace = new Workspace();
   afterAll(() => workspace.remove());
 
-  /** Applies the front end whose config answers with a status; whether that worked. */
+  /** Applies the front end whose config responds with a status; whether that worked. */
   function apply(status: number, rolledOut: boolean): boolean {
     const stack = new TerraformStack(Testing.app({ outdir: workspace.folder }), "portico");
     const proxy = new ContainerProxy(stack, "proxy");

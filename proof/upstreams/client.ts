@@ -49,7 +49,7 @@ function responseOf(asked: ClientRequest, { restMs = 0, onPiece }: Asking): Prom
   return new Promise((resolve, reject) => {
     const informational: number[] = [];
     asked.on("information", ({ statusCode }) => informational.push(statusCode));
-    // A server may answer and close before it has read the whole body: a response that has begun counts.
+    // A server may respond and close before it has read the whole body: a response that has begun counts.
     asked.on("error", reject);
     asked.on("response", (response) => {
       asked.off("error", reject).on("error", () => {});
@@ -91,7 +91,7 @@ async function send(
 /** What many requests came to that each ask for a response of their own. */
 export class Tally {
   own = 0;
-  /** Answers that say that there is none, and connections that were cut. */
+  /** Responses that say that there is none, and connections that were cut. */
   readonly errors: string[] = [];
   /** Anything else: what was meant for others, or for nobody. */
   readonly foreign: string[] = [];

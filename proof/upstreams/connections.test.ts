@@ -122,7 +122,7 @@ test.each(NAMES)(
     await asking;
     await reader.until(({ closed, ended }) => closed || ended);
     expect([isComplete(reader.received), tally.foreign]).toEqual([false, []]);
-    // A request without a server is answered by 502, and a response that had begun is cut off.
+    // A request without a server gets 502, and a response that had begun is cut off.
     expect(tally.errors.filter((error) => error !== "502" && error !== "aborted")).toEqual([]);
     expect(tally.errors.length).toBeGreaterThan(0);
 

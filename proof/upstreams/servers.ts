@@ -8,7 +8,7 @@ import { freePort, isRefused } from "../../testkit/ports.js";
 import { runUnseen } from "../../testkit/unseen.js";
 import { eventually } from "../../testkit/waiting.js";
 
-/** Servers that applications run on, with one application; `servers/wsgi.py` says what it answers. */
+/** Servers that applications run on, with one application; `servers/wsgi.py` describes its responses. */
 
 const CACHE = join(ROOT, ".cache/upstreams");
 export const PYTHON = join(CACHE, "python/bin/python");
@@ -125,7 +125,7 @@ function apacheConfig(port: number, folder: string): string {
     `ScriptSock ${folder}/cgi`,
     `KeepAliveTimeout ${KEPT_S}`,
     `ScriptAlias / ${script}/`,
-    // It cannot pass on what a script answers that reads nothing of a body.
+    // It cannot pass on the response of a script that reads nothing of a body.
     '<LocationMatch "/refuse$">',
     "  LimitRequestBody 1000",
     '  ErrorDocument 413 "too large"',

@@ -66,10 +66,10 @@ test.each(EVERY_FRAMING)(
       }
       if (chunked) client.send("0\r\n\r\n");
       await client.until(({ received, closed, ended }) => isComplete(received) || closed || ended);
-      const { status, headers: answered, body } = parseResponse(client.received);
+      const { status, headers: responded, body } = parseResponse(client.received);
       expect([status, body]).toEqual([413, expect.stringContaining("too large")]);
       // The connection was closed, or holds the rest of the body, which is not taken for a request.
-      if (answered["connection"] !== "close") {
+      if (responded["connection"] !== "close") {
         client.send(`GET /${name}/answer?id=${i} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
         await client.until(({ received }) => received.includes(`response of ${i}`));
       }

@@ -8,12 +8,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface ProbeReport {
   readonly responses: number;
   readonly failures: number;
-  /** Longest time between two requests that were answered, by when they were sent, in milliseconds. */
+  /** Longest time between two requests that got a response, by when they were sent, in milliseconds. */
   readonly longestGapMs: number;
 }
 
 const [, , address = "", port = ""] = process.argv;
-/** In a network of one switch a host that answers at all answers sooner. */
+/** In a network of one switch a host that responds at all does so sooner. */
 const PATIENCE_MS = 150;
 const sent: number[] = [];
 let failures = 0;
@@ -22,11 +22,11 @@ function ask(): void {
   const at = performance.now();
   const socket = connect({ host: address, port: Number(port) });
   let done = false;
-  const finish = (answered: boolean): void => {
+  const finish = (responded: boolean): void => {
     if (done) return;
     done = true;
     socket.destroy();
-    if (!answered) failures++;
+    if (!responded) failures++;
     else if (sent.push(at) === 1) process.stdout.write("probing\n");
   };
   setTimeout(() => finish(false), PATIENCE_MS);

@@ -43,7 +43,7 @@ const streams = (bytes: (stream: number) => Buffer) => (round: number): Buffer =
   times(100, (i) => bytes(2 * (100 * round + i) + 1));
 
 const RESETS = "client resets too many streams";
-const ANSWERED = "client sends too many SETTINGS or PING frames";
+const ACKNOWLEDGED = "client sends too many SETTINGS or PING frames";
 const IGNORED = "client sends too many frames that do nothing";
 const EMPTY_DATA = "client sends too many empty DATA frames";
 const LONG_BLOCK = "field block is too long";
@@ -62,14 +62,14 @@ export const FLOODS: readonly Flood[] = [
     complaint: RESETS },
   { name: "streams beyond the limit", round: streams((id) => headers(id, 0)),
     complaint: "client opens too many streams at once" },
-  { name: "SETTINGS (CVE-2019-9515)", round: same(frame(Frame.SETTINGS, 0, 0, EMPTY)), complaint: ANSWERED },
+  { name: "SETTINGS (CVE-2019-9515)", round: same(frame(Frame.SETTINGS, 0, 0, EMPTY)), complaint: ACKNOWLEDGED },
   { name: "SETTINGS of many values, with many streams open", first: times(100, (i) => headers(2 * i + 1)),
-    round: same(settings(INITIAL_WINDOW, (i) => 65_535 + (i % 2)), 20), complaint: ANSWERED },
+    round: same(settings(INITIAL_WINDOW, (i) => 65_535 + (i % 2)), 20), complaint: ACKNOWLEDGED },
   { name: "SETTINGS that resize the table again and again",
-    round: same(settings(TABLE_SIZE, (i) => 4_096 * (i % 2)), 20), complaint: ANSWERED },
+    round: same(settings(TABLE_SIZE, (i) => 4_096 * (i % 2)), 20), complaint: ACKNOWLEDGED },
   { name: "acknowledged SETTINGS", round: same(frame(Frame.SETTINGS, ACK, 0, EMPTY)), complaint: IGNORED },
-  { name: "PING (CVE-2019-9512)", round: same(frame(Frame.PING, 0, 0, "12345678")), complaint: ANSWERED },
-  { name: "answered PINGs", round: same(frame(Frame.PING, ACK, 0, "12345678")), complaint: IGNORED },
+  { name: "PING (CVE-2019-9512)", round: same(frame(Frame.PING, 0, 0, "12345678")), complaint: ACKNOWLEDGED },
+  { name: "acknowledged PINGs", round: same(frame(Frame.PING, ACK, 0, "12345678")), complaint: IGNORED },
   { name: "empty DATA frames (CVE-2019-9518)", first: headers(1, 0), round: same(frame(Frame.DATA, 0, 1, EMPTY)),
     complaint: EMPTY_DATA },
   { name: "DATA frames of nothing but padding", first: headers(1, 0),

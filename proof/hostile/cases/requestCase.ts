@@ -4,11 +4,11 @@ import { headText as message } from "../../wire/case.js";
 export type Outcome =
   /** Refused with this status (400 and above), the connection closed, nothing of it complete at an upstream. */
   | number
-  /** It is one request: answered as itself, and the canary after it as the canary. */
+  /** It is one request: it gets its own response, and the canary after it the canary's. */
   | "passes"
-  /** It is two requests by every reading: both are answered, then the canary. */
+  /** It is two requests by every reading: both get a response, then the canary. */
   | "two"
-  /** It asks to close: answered, and the canary is not. */
+  /** It asks to close: it gets a response, and the canary none. */
   | "last"
   /** By every reading the canary is part of it, and more is to come: no response. */
   | "waits";

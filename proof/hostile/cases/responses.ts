@@ -137,7 +137,7 @@ const CHUNKS: readonly ResponseCase[] = [
   { name: "chunks, cut before the last line", pieces: [chunked("2\r\nok\r\n0\r\n")], then: "close", outcome: "cut" },
 ];
 
-/** Answers without a body, whatever their head says (RFC 9112, 6.3). */
+/** Responses without a body, whatever their head says (RFC 9112, 6.3). */
 const BODILESS: readonly ResponseCase[] = [
   { name: "HEAD and no body", method: "HEAD", pieces: [head("Content-Length: 2")], outcome: { status: 200, body: "" } },
   { name: "HEAD and a body all the same", method: "HEAD", pieces: [framed("Content-Length: 2")],

@@ -87,7 +87,7 @@ read -r _ status _ <&3
     for (const stream of [this.pebble.stdout!, this.pebble.stderr!])
       stream.on("data", (data: Buffer) => (this.output += data.toString()));
     const asked = `curl -sf --cacert ${join(this.folder, "roots.pem")} ${this.directory}`;
-    await eventually(async () => (await this.outside.run(asked)).code === 0, "until Pebble answers", {
+    await eventually(async () => (await this.outside.run(asked)).code === 0, "until Pebble responds", {
       everyMs: 100,
       seen: () => this.output,
     });

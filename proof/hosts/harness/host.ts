@@ -257,7 +257,7 @@ export class TestHost {
     }
     await eventually(
       async () => (await this.gateway!.run(`: < /dev/tcp/${this.address}/22`)).code === 0,
-      "until sshd answers",
+      "until sshd responds",
       { everyMs: 100 },
     );
   }

@@ -76,7 +76,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
       ...line("POST /sync/1 HTTP/1.1", "Content-Length: 3"), "abc",
       ...head("GET /synchttp/2 HTTP/1.1", "Host: sync.example"),
     ], status: 200 },
-  { name: "request body: the upstream answers before the upload is complete", over: ["http", "https"], send: [
+  { name: "request body: the upstream responds before the upload is complete", over: ["http", "https"], send: [
       ...line("POST /synchttp/up HTTP/1.1", "Content-Length: 900000"), "x".repeat(100_000), { until: "response" },
       "y".repeat(800_000),
     ], response: { pieces: ["HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"], after: "head", then: "close" },

@@ -1,7 +1,7 @@
 import type { Case } from "../deviations.js";
 import { ask, get, head, line } from "../../wire/case.js";
 
-/** Which server answers (decisions 1 and 2.7). */
+/** Which server responds (decisions 1 and 2.7). */
 export const SERVER_CASES: readonly Case[] = [
   { name: "server: Host: letter case, a trailing dot and any port do not matter", over: ["http"],
     send: { ...get("/sync/"), host: "SYNC.Example.:99" }, status: 200,
@@ -74,8 +74,8 @@ export const SERVER_CASES: readonly Case[] = [
     send: ask(method, "/syncdav/x"), status: 200 })),
   { name: "server: a method that nobody knows", send: ask("FOO_BAR", "/sync/x"), status: 200 },
   { name: "server: a method in lower case", send: line("get /sync/x HTTP/1.1"), status: 400, rules: ["anyToken"] },
-  { name: "server: a request line that is none: the default server answers", send: head("GARBAGE"), status: 400 },
-  { name: "server: a malformed target: the default server answers", over: ["http"], send: line("GET /%zz HTTP/1.1"),
+  { name: "server: a request line that is none: the default server responds", send: head("GARBAGE"), status: 400 },
+  { name: "server: a malformed target: the default server responds", over: ["http"], send: line("GET /%zz HTTP/1.1"),
     status: 400, expect: { server: "with version" } },
   { name: "server: a request line that is too long", send: line(`GET /sync/${"x".repeat(9000)} HTTP/1.1`),
     status: 414 },

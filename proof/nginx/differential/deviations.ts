@@ -16,7 +16,7 @@ const responseNames = ({ response }: GeneratedCase): string[] =>
   response.fields.map(([name]) => name.toLowerCase());
 const has = (pattern: RegExp) => (generated: GeneratedCase) =>
   names(generated).some((name) => pattern.test(name));
-const answers = (pattern: RegExp) => (generated: GeneratedCase) =>
+const responds = (pattern: RegExp) => (generated: GeneratedCase) =>
   responseNames(generated).some((name) => pattern.test(name));
 const pathOf = ({ target }: GeneratedCase): string => normalisePath(target) ?? "";
 const below = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
@@ -40,7 +40,7 @@ const SHOWN = {
   rawStrip: ({ target }) => target.startsWith("/synchttp"),
   emptyRest: (generated) => pathOf(generated) === "/synchttp",
   claimsDropped: has(/^(?:x-forwarded-.*|x-real-ip|forwarded|true-client-ip)$/),
-  namedByConnection: (generated) => has(/^connection$/)(generated) || answers(/^connection$/)(generated),
+  namedByConnection: (generated) => has(/^connection$/)(generated) || responds(/^connection$/)(generated),
   hopByHop: always,
   streamedBody: ({ body }) => body?.framing === "chunked",
   readOnlyFiles: (generated) => !isRead(generated),
@@ -53,7 +53,7 @@ const SHOWN = {
   noLengthOf204: ({ response }) => response.status.startsWith("204"),
   anyToken: ({ method }) => /[a-z]/.test(method),
   headHasNoRanges: has(/^range$/),
-  publicOrigin: answers(/^(?:location|content-location|refresh)$/),
+  publicOrigin: responds(/^(?:location|content-location|refresh)$/),
   destinationPath: has(/^destination$/),
   redirectOnlySync: ({ channel }) => channel === "redirect",
   webSocket: has(/^upgrade$/),
@@ -71,7 +71,7 @@ const ONLY_GENERATED = {
   },
   malformedAuthority: {
     allowedBy: "decisions 3.1",
-    why: "over HTTP/2 a request without a host, or with a blank in it, is a stream error; nginx answers 400",
+    why: "over HTTP/2 a request without a host, or with a blank in it, is a stream error; nginx responds with 400",
     about: ({ channel, host = "" }) => channel === "h2" && (host === "" || host.includes(" ")),
     explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] === "0",
   },
@@ -164,7 +164,7 @@ const ONLY_GENERATED = {
   upgradeInHttp2: {
     allowedBy: "decisions 2.4",
     why: "hop-by-hop fields of a response do not pass; nginx sends Upgrade over HTTP/2, and the client refuses it",
-    about: (generated) => generated.channel === "h2" && answers(/^upgrade$/)(generated),
+    about: (generated) => generated.channel === "h2" && responds(/^upgrade$/)(generated),
     explains: (_, { nginx, portico }) => nginx["status"] === "0" && portico["complete"] === "true",
   },
   undrainedBody: {

@@ -60,7 +60,7 @@ function describe({ minimal, differences, number }: Finding, seed: number): stri
     `over ${channel}: ${JSON.stringify(`${method} ${target} ${version}`)}, host ${JSON.stringify(host)}`,
     ...fields.map(([name, value]) => `  ${JSON.stringify(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`  body by ${body.framing}: ${JSON.stringify(pieces)}`]),
-    `  answered ${JSON.stringify(responseText(minimal).slice(0, 300))}`,
+    `  response ${JSON.stringify(responseText(minimal).slice(0, 300))}`,
     differences,
     replayedBy("differential", seed)(number),
   ].join("\n");

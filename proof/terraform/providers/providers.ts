@@ -54,14 +54,14 @@ export function providerVersions(name: string): readonly string[] {
 
 /**
  * Makes ready what {@link findProviders} finds: where nothing is there, the registry is asked, and where it does not
- * answer, the mirror is built, for which Go is needed.
+ * respond, the mirror is built, for which Go is needed.
  */
 export async function prepareProviders(): Promise<void> {
   const { TF_CLI_CONFIG_FILE: named = "" } = process.env;
   const built = existsSync(join(MIRROR, "stamp"));
   if (!isInstalled("terraform") || (!built && (existsSync(named) || (await fetched())))) return;
   if (!built && !isInstalled("go"))
-    throw new Error("the Terraform registry does not answer, and without Go no mirror can be built");
+    throw new Error("the Terraform registry does not respond, and without Go no mirror can be built");
   await runUnseen(join(__dirname, "build.sh"), [MIRROR]);
 }
 

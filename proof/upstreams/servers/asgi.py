@@ -1,4 +1,4 @@
-"""The application of the tests on uvicorn, with WebSockets that echo; wsgi.py says what it answers."""
+"""The application of the tests on uvicorn, with WebSockets that echo; wsgi.py describes its responses."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-// The application of the tests on Node's own server; wsgi.py says what it answers.
+// The application of the tests on Node's own server; wsgi.py describes its responses.
 const { createHash } = require("node:crypto");
 const { statSync } = require("node:fs");
 const { createServer } = require("node:http");

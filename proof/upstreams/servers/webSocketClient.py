@@ -20,5 +20,5 @@ with connect(sys.argv[1], ssl=context, max_size=None) as client:
         client.send(message)
         echoed.append(client.recv() == message)
     pong = client.ping().wait(10)
-# It closes with 1000, and the server answers with the same.
+# It closes with 1000, and the server responds with the same.
 print(json.dumps({"echoed": echoed, "pong": pong, "code": client.close_code}))

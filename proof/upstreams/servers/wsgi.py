@@ -2,7 +2,7 @@
 The application of the tests, for gunicorn and, run as a script, for CGI. By the last segment of the path:
 
 answer    waits for `ms` milliseconds and names `id`
-text      answers `code` with `text` as its body, in a segment after the head; `framing` is `length` or `chunked`
+text      responds with `code` and `text` as its body, in a segment after the head; `framing` is `length` or `chunked`
 upload    size and hash of the body that came
 refuse    413 without a look at the body
 download  `size` bytes
