@@ -31,9 +31,9 @@ describe("litmus", () => {
     expect(readLitmus(REPORT)).toEqual([
       { test: "basic/init#0", result: "pass" },
       { test: "basic/expect100#2", result: "pass" },
-      { test: "locks/cond_put_corrupt_token#18", result: "pass", says: "PUT failed with 400 not 423" },
+      { test: "locks/cond_put_corrupt_token#18", result: "pass", message: "PUT failed with 400 not 423" },
       { test: "locks/complex_cond_put#19", result: "pass" },
-      { test: "locks/lock_shared#20", result: "fail", says: "LOCK on `/x': 501 Not Implemented" },
+      { test: "locks/lock_shared#20", result: "fail", message: "LOCK on `/x': 501 Not Implemented" },
       { test: "locks/owner_modify#21", result: "skip" },
     ]);
   });

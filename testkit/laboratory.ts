@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { BEYOND_LIMIT } from "./exitCodes.js";
 
 /** Options of a laboratory's command: the default, and what it is. The default of an option without a value is `false`. */
-type Options = Readonly<Record<string, readonly [usual: string | false | undefined, says: string]>>;
+type Options = Readonly<Record<string, readonly [usual: string | false | undefined, message: string]>>;
 
 /** What was seen, in words. */
 export interface Verdict {
@@ -58,9 +58,9 @@ const helpText = (about: string, entries: [string, Options[string]][]): string =
   [
     about,
     "",
-    ...entries.map(([name, [usual, says]]) => {
+    ...entries.map(([name, [usual, message]]) => {
       const preset = typeof usual === "string" ? ` (default ${usual})` : "";
-      return `  --${name.padEnd(12)} ${says}${preset}`;
+      return `  --${name.padEnd(12)} ${message}${preset}`;
     }),
   ].join("\n");
 

@@ -156,17 +156,17 @@ export class Portico {
   }
 
   /** Resolves when it has written something that matches, on either stream. */
-  async says(words: RegExp): Promise<void> {
+  async message(words: RegExp): Promise<void> {
     const said = (): string => this.output + this.errors;
     let seen = -1;
-    const says = (): boolean => {
+    const message = (): boolean => {
       const length = this.output.length + this.errors.length;
       // Some tests have megabytes of it.
       if (length === seen) return false;
       seen = length;
       return words.test(said());
     };
-    await eventually(says, `to say ${words}`, { seen: said });
+    await eventually(message, `to say ${words}`, { seen: said });
   }
 
   /** SIGTERM, and the exit code. */

@@ -220,9 +220,9 @@ test.each([
   ["connection_refused", "nothing listens at the upstream's address"],
   ["a_new_one", "unknown to this version\n    fix: Look at the error log."],
   ["constructor", "unknown to this version"],
-])("a failure that is logged as %s", async (error, says) => {
+])("a failure that is logged as %s", async (error, message) => {
   const text = await said("why", "abc", "--log", logged({ error }));
-  expect(text).toContain(`\nfailed: ${error}\n  ${says}\n`);
+  expect(text).toContain(`\nfailed: ${error}\n  ${message}\n`);
 });
 
 test.each([

@@ -185,11 +185,11 @@ test.each([
   [10_000, 1, "10000 requests, 1 changes (0.01 %)"],
   [3, 2, "3 requests, 2 change (66.67 %)"],
   [1, 1, "1 request, 1 changes (100.00 %)"],
-])("of %i requests %i change: %s", async (requests, changes, says) => {
+])("of %i requests %i change: %s", async (requests, changes, message) => {
   const [some, others] = [line("GET /sync HTTP/1.1"), line("GET /fixed HTTP/1.1")];
   const log = save("share.log", some.repeat(changes) + others.repeat(requests - changes));
   const after = config("after.json", changed("web", { name: "ui" }));
-  expect((await replay(log, config("before.json"), after)).out).toContain(`before.json: ${says}\n`);
+  expect((await replay(log, config("before.json"), after)).out).toContain(`before.json: ${message}\n`);
 });
 
 test("another server of an upstream is another upstream", async () => {

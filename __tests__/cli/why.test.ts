@@ -240,11 +240,11 @@ test("what keeps it from being found has a fix", async () => {
     out: expect.stringContaining('"ok": false'),
   });
   expect(await portico("why", "no id; rm", "--config", unnamed)).toMatchObject({ code: 2 });
-  for (const [about, says] of [
+  for (const [about, message] of [
     ["https:///b.example/", "is not an absolute URL"],
     ["xhttps://b.example/", "no line with the request id"],
   ] as const)
-    expect((await portico("why", about, "--config", unnamed)).out).toContain(says);
+    expect((await portico("why", about, "--config", unnamed)).out).toContain(message);
   fs.rmSync(at("access.log"));
   for (const [given, path] of [
     [[], at("access.log")],

@@ -65,7 +65,7 @@ function told(definition: (typeof APPLICATIONS)[number]): string[] {
     // The causes of the file-sync service are tested one by one.
     ...(definition.name === "fileSync" ? [] : expected).flatMap(({ members = [], causes = [] }) => [
       ...members.map((member) => `  ${said(member)}`),
-      ...causes.map(({ says, ...cause }) => `  ${titles.reduce(withoutTitle, says)} ${said(cause)}`),
+      ...causes.map(({ message, ...cause }) => `  ${titles.reduce(withoutTitle, message)} ${said(cause)}`),
     ]),
   ];
 }

@@ -286,7 +286,7 @@ test("the proxy of containers takes an application as well, with the URLs of its
   expect(leadsTo(ask("/thumbnail/ping"))).toBe("thumbnail /ping");
 });
 
-test.each<[what: string, make: () => unknown, says: string]>([
+test.each<[what: string, make: () => unknown, message: string]>([
   [
     "a version that is none",
     () => Application.seafile({ version: "10" as "11" }),
@@ -365,7 +365,7 @@ test.each<[what: string, make: () => unknown, says: string]>([
       }),
     "stack/files.upstreams.fileServer",
   ],
-])("refuses %s", (_what, make, says) => {
+])("refuses %s", (_what, make, message) => {
   const [first] = said(problemsOf(make));
-  expect(`${first!.path}: ${first!.message}`).toContain(says);
+  expect(`${first!.path}: ${first!.message}`).toContain(message);
 });

@@ -326,7 +326,7 @@ const WRONG_DAEMON = {
   restartOn: ["a", 1],
   domainChange: "stop",
   code: false,
-  command: { never: 1, says: "x", fixes: "y" },
+  command: { never: 1, message: "x", fixes: "y" },
 };
 const WRONG_PARTS = {
   host: { address: "::1", sshPort: 0 },

@@ -48,7 +48,7 @@ test("its activation knows the application's daemons, settings, rows and trees",
   const settings = { files: [{ name: "main", path: "/srv/app.conf", kind: "ini" as const, items }] };
   const daemons = [{ unit: "app.service", restartOn: ["main"], code: "wiki" }];
   const rows = [{ code: "wiki", title: "The wiki works" }];
-  const trees = [{ path: "/srv/files", code: "wiki", says: "others cannot read a file" }];
+  const trees = [{ path: "/srv/files", code: "wiki", message: "others cannot read a file" }];
   const described = (code: string) => {
     const { stack, front } = made({
       activation: { settings, daemons, trees, rows: [{ ...rows[0]!, code }] },

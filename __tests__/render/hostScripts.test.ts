@@ -88,14 +88,14 @@ describe("what a host or a user is not, a script says with its code", () => {
     ],
     [rootScript(true), "delivery.user: may not use sudo without a password [delivery.no-root]"],
     [rootScript(false), "delivery.user: is not root, and the delivery does not use sudo [delivery.no-root]"],
-  ])("%#", (script, says) => {
+  ])("%#", (script, message) => {
     const { status, stderr, stdout } = withPrograms(script);
     expect([status, stdout, stderr]).toEqual([
       1,
       "",
       expect.stringMatching(/^ {4}fix: {6}\S.*\n {4}see: .*\n$/m),
     ]);
-    expect(stderr.split("\n")[0]).toBe(says);
+    expect(stderr.split("\n")[0]).toBe(message);
   });
 
   test("and nothing of one that is as it should be", () => {

@@ -244,13 +244,13 @@ describe("a host that was taken over gets nothing in:", () => {
     ],
     ["an account's key that is none", () => ({ accounts: { [ACCOUNT]: "key" } }), /not one for ECDSA/],
     ["one of another kind", () => ({ accounts: { [ACCOUNT]: newAccountKey("P-384") } }), /not one for ECDSA/],
-  ])("%s", async (_, message, says) => {
+  ])("%s", async (_, sent, reason) => {
     const here = await textOf({ from: -10 });
     keep("here", here);
-    const { taken, refused } = await take(await message());
+    const { taken, refused } = await take(await sent());
     expect(taken).toEqual([]);
-    if (says === undefined) expect(refused).toEqual([]);
-    else expect(refused).toEqual([expect.stringMatching(says)]);
+    if (reason === undefined) expect(refused).toEqual([]);
+    else expect(refused).toEqual([expect.stringMatching(reason)]);
     expect(readFileSync(place("here"), "utf8")).toBe(here);
     expect(readdirSync(folder)).toEqual(["here"]);
     expect(readdirSync(join(folder, "here"))).toEqual(["certificates"]);

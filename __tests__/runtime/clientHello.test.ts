@@ -44,7 +44,7 @@ const PROOF = protocols("acme-tls/1");
 const NONE = { serverName: "", wantsChallenge: false };
 const APP = { serverName: "app.example.org", wantsChallenge: false };
 
-test.each<[what: string, bytes: Buffer, says: typeof NONE]>([
+test.each<[what: string, bytes: Buffer, message: typeof NONE]>([
   ["a name", hello(NAMED), APP],
   ["a name behind others", hello(LONG, NAMED), APP],
   ["a name before others", hello(NAMED, LONG), APP],
@@ -80,7 +80,7 @@ test.each<[what: string, bytes: Buffer, says: typeof NONE]>([
   ["a message without a session", record(Buffer.concat([number(1, 1), list(3, Buffer.alloc(34))])), NONE],
   ["an empty message", record(latin1("\x01\0\0\0")), NONE],
   ["a request", latin1("GET / HTTP/1.1\r\n\r\n"), NONE],
-])("%s", (_what, bytes, says) => expect(clientHelloOf(bytes)).toEqual(says));
+])("%s", (_what, bytes, message) => expect(clientHelloOf(bytes)).toEqual(message));
 
 /** The message in so many records, all but the last of the same length. */
 function inRecords(count: number, first?: number): Buffer {

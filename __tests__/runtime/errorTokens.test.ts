@@ -320,7 +320,7 @@ test.each<[token: ErrorToken, codes: string]>([
 const CERTIFICATE = "tls_certificate_error";
 const PROTOCOL = "tls_protocol_error";
 const ALERT = "tls_alert_received";
-test.each<[codes: string, token: ErrorToken, says: string]>([
+test.each<[codes: string, token: ErrorToken, message: string]>([
   ["CERT_HAS_EXPIRED", CERTIFICATE, "its certificate has expired; renew it at the upstream"],
   ["CERT_NOT_YET_VALID", CERTIFICATE, "its certificate is not valid yet; set the clocks of both hosts"],
   [
@@ -365,13 +365,13 @@ test.each<[codes: string, token: ErrorToken, says: string]>([
     'it does not know the name "web.example"; set `tls.serverName` to a name that the upstream knows',
   ],
   ["ERR_SSL_NO_CIPHER_MATCH ERR_TLS_HANDSHAKE_TIMEOUT EPROTO", PROTOCOL, ""],
-])("TLS that fails by %s is %s: %s", (codes, token, says) => {
+])("TLS that fails by %s is %s: %s", (codes, token, reason) => {
   for (const code of codes.split(" ")) {
     const { message, ...failure } = failed(code, "connect", true);
     expect([code, failure]).toEqual([code, { status: 502, token }]);
     if (code === "CERT_REVOKED")
       expect(message).toBe(`connect() failed (1: ${code}) while connecting to upstream`);
-    else expect(message).toBe(`TLS to upstream failed (${code})${says && `: ${says}`}`);
+    else expect(message).toBe(`TLS to upstream failed (${code})${reason && `: ${reason}`}`);
   }
 });
 
@@ -379,9 +379,9 @@ test.each<[codes: string, token: ErrorToken, says: string]>([
 const PAGE = readFileSync(join(__dirname, "../../docs/logs.md"), "utf8").replace(/ {2,}/g, " ");
 
 test("every token says what happened and what to do, in one line each", () => {
-  for (const [token, { says, fix }] of Object.entries(ERROR_TOKENS)) {
+  for (const [token, { message, fix }] of Object.entries(ERROR_TOKENS)) {
     expect(token).toMatch(/^[a-z]+(?:_[a-z]+)+$/);
-    expect(PAGE).toContain(`| \`${token}\` | ${says} | ${fix} |`);
-    for (const text of [says, fix]) expect(text).toMatch(/^[^\n]{10,160}[^.\n]$/);
+    expect(PAGE).toContain(`| \`${token}\` | ${message} | ${fix} |`);
+    for (const text of [message, fix]) expect(text).toMatch(/^[^\n]{10,160}[^.\n]$/);
   }
 });

@@ -156,26 +156,26 @@ const wasServed = (from: number, to: number): boolean =>
 function wrong({ target, kind, began, over, others, status }: Asked): string | undefined {
   const times = web.got.get(target) ?? 0;
   const end = over!;
-  const says = `${target}: ${status}, beside ${others}, after ${Math.round(end - began)} ms, seen ${times} times by the upstream`;
-  if (times > (REPEATABLE.has(kind) ? 2 : 1)) return says;
-  if (end - began > 2 * HOLD_MS + 1_000) return says;
+  const message = `${target}: ${status}, beside ${others}, after ${Math.round(end - began)} ms, seen ${times} times by the upstream`;
+  if (times > (REPEATABLE.has(kind) ? 2 : 1)) return message;
+  if (end - began > 2 * HOLD_MS + 1_000) return message;
   const during = outages().filter(({ from, to }) => from <= end && to + TRIED_MS >= began);
   switch (status) {
     case 0:
       return undefined;
     case 101:
     case 200:
-      return times > 0 ? undefined : says;
+      return times > 0 ? undefined : message;
     case 502: {
       const brokenOff = downs.some(({ from }) => from >= began && from <= end);
       // Another one may have begun the outage, as long before as the upstream was away.
       const waited = during.some(({ from }) => end - from >= HOLD_MS - 300);
-      return brokenOff || waited ? undefined : says;
+      return brokenOff || waited ? undefined : message;
     }
     case 503:
-      return others >= QUEUED_MAX && times === 0 && during.length > 0 ? undefined : says;
+      return others >= QUEUED_MAX && times === 0 && during.length > 0 ? undefined : message;
     default:
-      return says;
+      return message;
   }
 }
 

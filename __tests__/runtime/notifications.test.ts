@@ -203,8 +203,8 @@ test.each<[string, (response: ServerResponse) => void, string]>([
     (response) => void response.writeHead(401).end(),
     "the server responded with 401: it refuses the token, or the URL without one",
   ],
-])("one that %s is not told, and its secret not shown", async (how, says, why) => {
-  respond = says;
+])("one that %s is not told, and its secret not shown", async (how, message, why) => {
+  respond = message;
   const urlFile = secret("secret-url", url("/s3cr3t?key=s3cr3t"));
   const config = configOf({ ...hook, urlFile, tokenFile: secret("token", "s3cr3t") });
   const notifier = notifierOf(config, undefined, how === "hangs" ? 300 : undefined);

@@ -50,7 +50,7 @@ function said(bytes: Buffer): string | undefined {
 
 const IPV4 = "192.0.2.1 55555 > 198.51.100.2 443";
 const IPV6 = "2001:db8::7 55555 > 2001:db8::8 443";
-const VALID: readonly [what: string, header: Buffer, says: string][] = [
+const VALID: readonly [what: string, header: Buffer, message: string][] = [
   ["IPv4", latin1("PROXY TCP4 192.0.2.1 198.51.100.2 55555 443\r\n"), IPV4],
   ["IPv6", latin1("PROXY TCP6 2001:db8::7 2001:db8::8 55555 443\r\n"), IPV6],
   [
@@ -179,8 +179,8 @@ const MALFORMED: readonly [what: string, bytes: Buffer, why: string][] = [
 const NEXT = latin1("\x16\x03\x01 GET / PROXY \r\n\0");
 
 describe("a valid header", () => {
-  test.each(VALID)("%s", (_what, header, says) => {
-    expect(said(header)).toBe(says);
+  test.each(VALID)("%s", (_what, header, message) => {
+    expect(said(header)).toBe(message);
     const followed = proxyHeaderOf(Buffer.concat([header, NEXT]));
     // What follows is not a part of it, whatever it is.
     expect(followed).toEqual({ ...proxyHeaderOf(header), length: header.length });
@@ -223,16 +223,16 @@ const ends = (address: string, localAddress: string, port = 55_555) => ({
   localPort: 443,
 });
 
-test.each<[what: string, from: string, to: string, says: string]>([
+test.each<[what: string, from: string, to: string, message: string]>([
   ["IPv4", "192.0.2.1", "198.51.100.2", IPV4],
   ["IPv6", "2001:db8::7", "2001:db8::8", IPV6],
   ["a zone", "fe80::7%eth0", "fe80::8", "fe80::7 55555 > fe80::8 443"],
   // Behind a proxy that names its clients, the two can be of different families.
   ["both", "192.0.2.1", "2001:db8::8", "192.0.2.1 55555 > 2001:db8::8 443"],
   ["a peer that is gone", "", "", "own"],
-])("what is sent is what is read: %s", (_, from, to, says) => {
+])("what is sent is what is read: %s", (_, from, to, message) => {
   for (const version of ["v1", "v2"] as const)
-    expect(said(proxyHeaderFor(version, ends(from, to)))).toBe(says);
+    expect(said(proxyHeaderFor(version, ends(from, to)))).toBe(message);
 });
 
 test("headers are those of the specification, of a connection of its own too", () => {

@@ -58,21 +58,21 @@ async function check(
   return one.run(timeoutMs, new AbortController().signal);
 }
 
-const says =
+const message =
   (text: string): Talk =>
   (socket) =>
     void socket.write(text);
 
 test.each<[string, Talk, UpstreamInput["health"], string | undefined]>([
-  ["the status", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), {}, undefined],
-  ["a status without an end", says("HTTP/1.1 500 No\r\n\r\n"), {}, "status 500"],
-  ["another one that is wanted", says("HTTP/1.1 204 No\r\n\r\n"), { expect: [200, 204] }, undefined],
-  ["progress first", says("HTTP/1.1 103 A\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), {}, undefined],
-  ["progress alone", says("HTTP/1.1 103 A\r\n\r\n".repeat(20)), {}, "status 103"],
-  ["no HTTP", says("SSH-2.0-OpenSSH_9.2\r\n\r\n"), {}, "a response that is none: malformed status line"],
+  ["the status", message("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), {}, undefined],
+  ["a status without an end", message("HTTP/1.1 500 No\r\n\r\n"), {}, "status 500"],
+  ["another one that is wanted", message("HTTP/1.1 204 No\r\n\r\n"), { expect: [200, 204] }, undefined],
+  ["progress first", message("HTTP/1.1 103 A\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), {}, undefined],
+  ["progress alone", message("HTTP/1.1 103 A\r\n\r\n".repeat(20)), {}, "status 103"],
+  ["no HTTP", message("SSH-2.0-OpenSSH_9.2\r\n\r\n"), {}, "a response that is none: malformed status line"],
   [
     "a head without end",
-    says("x".repeat(300_000)),
+    message("x".repeat(300_000)),
     {},
     expect.stringContaining("a response that is none") as never,
   ],
@@ -111,13 +111,13 @@ test("it asks for the path at the port, and finds nobody", async () => {
 
 test("a Unix socket", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-check-"));
-  expect(await check(await listen(says("HTTP/1.1 200 OK\r\n\r\n"), join(folder, "s")))).toBeUndefined();
+  expect(await check(await listen(message("HTTP/1.1 200 OK\r\n\r\n"), join(folder, "s")))).toBeUndefined();
   rmSync(folder, { recursive: true });
 });
 
 test("TLS, with the trust that requests have", async () => {
   const { key, cert } = await issue({ type: "ec", names: ["127.0.0.1"] });
-  const url = await listen(says("HTTP/1.1 200 OK\r\n\r\n"), undefined, { key, cert });
+  const url = await listen(message("HTTP/1.1 200 OK\r\n\r\n"), undefined, { key, cert });
   expect(await check(url, {}, cert)).toBeUndefined();
   expect(await check(url, { tcp: true }, cert)).toBeUndefined();
   for (const health of [{}, { tcp: true }])

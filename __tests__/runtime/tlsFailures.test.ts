@@ -16,7 +16,7 @@ const CERTIFICATE: ErrorToken = "tls_certificate_error";
 const PROTOCOL: ErrorToken = "tls_protocol_error";
 const ALERT: ErrorToken = "tls_alert_received";
 
-test.each<[code: string, token: ErrorToken, says: string]>([
+test.each<[code: string, token: ErrorToken, message: string]>([
   ["CERT_HAS_EXPIRED", CERTIFICATE, "its certificate has expired; renew it at the upstream"],
   ["CERT_NOT_YET_VALID", CERTIFICATE, "its certificate is not valid yet; set the clocks of both hosts"],
   [
@@ -47,9 +47,9 @@ test.each<[code: string, token: ErrorToken, says: string]>([
     ALERT,
     'it does not know the name "app.example"; set `tls.serverName` to a name that the upstream knows',
   ],
-])("%s is %s: %s", (code, token, says) => {
+])("%s is %s: %s", (code, token, message) => {
   const error = Object.assign(new Error("of OpenSSL"), { code });
-  expect(tlsFailure(error, "app.example")).toBe(`TLS to upstream failed (${code}): ${says}`);
+  expect(tlsFailure(error, "app.example")).toBe(`TLS to upstream failed (${code}): ${message}`);
   expect(tlsToken(code)).toBe(token);
 });
 

@@ -34,8 +34,8 @@ export async function breakagesPage(): Promise<Page> {
   return page("docs/breakages.md", "`proof/hosts/breakages.ts`", text);
 }
 
-function row({ name, rows, says, tries, down = [], heals, thenAgain, remedy }: Breakage): string[] {
-  const seen = [tries?.says, says].filter((text) => text !== undefined);
+function row({ name, rows, message, tries, down = [], heals, thenAgain, remedy }: Breakage): string[] {
+  const seen = [tries?.message, message].filter((text) => text !== undefined);
   const left = Object.keys(SERVICES).filter((service) => !(down as readonly string[]).includes(service));
   const served = down.length === 0 ? "everything" : left.length === 0 ? "nothing" : left.join(", ");
   const command = heals === "itself" ? "the host itself" : heals === "again" ? heals : `\`${brief(heals)}\``;
@@ -44,9 +44,9 @@ function row({ name, rows, says, tries, down = [], heals, thenAgain, remedy }: B
   return [name, names.join(""), seen.join("; "), served, thenAgain === true ? `${how}, then again` : how];
 }
 
-function destroyRow({ name, says, heals, remedy }: BrokenDestroy): string[] {
+function destroyRow({ name, message, heals, remedy }: BrokenDestroy): string[] {
   const how = remedy ?? (heals === undefined ? undefined : `\`${brief(heals)}\``);
-  return [name, says ?? "", how === undefined ? "nothing more" : `${how}, then another destroy`];
+  return [name, message ?? "", how === undefined ? "nothing more" : `${how}, then another destroy`];
 }
 
 /** A command without the waits of the test. */

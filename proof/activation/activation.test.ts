@@ -481,7 +481,7 @@ describe("a write that fails rolls back, and is named:", () => {
   test.each([
     ["bytes", "size=64k", /has \d+ KiB left/],
     ["files", "size=1m,nr_inodes=1", /can hold 0 more files/],
-  ])("no room for logs, in %s: found before anything is started", async (_what, options, says) => {
+  ])("no room for logs, in %s: found before anything is started", async (_what, options, message) => {
     site.deliver(one);
     await site.activate();
     await withMount("/var/log/zzz", options, async () => {
@@ -490,7 +490,11 @@ describe("a write that fails rolls back, and is named:", () => {
       const config = { ...siteConfig({ mode: "tls" }), logs: { error: { path: "/var/log/zzz/error.log" } } };
       site.deliver({ ...two, [CONFIG]: { role: "config", content: JSON.stringify(config) } });
       expect(await problemsOf(site.activate())).toMatchObject([
-        { code: "activation.no-room", path: site.at("/var/log/zzz"), message: expect.stringMatching(says) },
+        {
+          code: "activation.no-room",
+          path: site.at("/var/log/zzz"),
+          message: expect.stringMatching(message),
+        },
       ]);
       expect(site.snapshot()).toEqual(good);
     });

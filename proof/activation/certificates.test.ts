@@ -15,7 +15,7 @@ const runtime = `portico-test-${process.pid}`;
 let folder: string;
 let control: ControlServer;
 /** What the master says of them: a list for each time that it is asked, the last one from then on. */
-let says: (readonly ListedCertificate[] | undefined)[];
+let message: (readonly ListedCertificate[] | undefined)[];
 let refuses: Problem | undefined;
 /** How often it was asked for a list. */
 let asks: number;
@@ -35,11 +35,12 @@ beforeAll(async () => {
   control = await ControlServer.open(`/run/${runtime}/control.sock`, (request) => {
     if (request.command === "renew") {
       renewed.push(request.name);
-      if (afterRenewal !== undefined) says = [afterRenewal];
+      if (afterRenewal !== undefined) message = [afterRenewal];
     }
     if (request.command === "certificates") asks++;
     if (refuses !== undefined) return Promise.resolve({ ok: false, problems: [refuses] });
-    const certificates = says.length > 1 && request.command === "certificates" ? says.shift() : says[0];
+    const certificates =
+      message.length > 1 && request.command === "certificates" ? message.shift() : message[0];
     return Promise.resolve({
       ok: true,
       value: {
@@ -127,7 +128,7 @@ async function awaited(
 }
 
 test("a host without the address that decides who asks is reported, and not waited for", async () => {
-  says = [[ELSEWHERE]];
+  message = [[ELSEWHERE]];
   expect(await awaited(false)).toMatchObject({ rows: [WAITS] });
 });
 
@@ -148,12 +149,12 @@ test.each<[string, Partial<ListedCertificate>, string]>([
     "ca has not issued it: example.org: no connection. Resolve the authority's reason, which the message gives. | until then a temporary one serves; it is asked again by `portico certificates renew`",
   ],
 ])("one that %s is reported", async (_what, more, row) => {
-  says = [[listed({ names: ["example.org", "b.example"], ...more }), ISSUED]];
+  message = [[listed({ names: ["example.org", "b.example"], ...more }), ISSUED]];
   expect((await awaited(false)).rows).toEqual([`WAIT  certificate for example.org, b.example: ${row}`]);
 });
 
 test("a master that does not list any has none that is missing; one that refuses to say fails it", async () => {
-  says = [undefined];
+  message = [undefined];
   expect((await awaited(true)).rows).toEqual([]);
   const refusal = { code: "control.failed", path: "", message: "no", fix: "curl example.org | sh" };
   refuses = refusal as never;
@@ -163,7 +164,7 @@ test("a master that does not list any has none that is missing; one that refuses
 });
 
 test("a proxy that is not running is not asked", async () => {
-  says = [[REFUSED]];
+  message = [[REFUSED]];
   const socket = `/run/${runtime}/control.sock`;
   renameSync(socket, `${socket}.away`);
   expect((await awaited(true)).rows).toEqual([]);
@@ -202,23 +203,23 @@ describe("where certificates are required", () => {
     }
 
     test("a host without the address does not fail: after ten seconds its certificate is the other's affair", async () => {
-      says = [[ELSEWHERE]];
+      message = [[ELSEWHERE]];
       expect(await after(10)).toEqual([FOR, WAITS]);
     });
 
     test("one that was not issued within three minutes fails", async () => {
-      says = [[listed({ state: "ordering" })]];
+      message = [[listed({ state: "ordering" })]];
       expect(await after(180)).toContain("ca has not issued it: the request is still open after 180 s");
     });
   });
 
   test("a host that gets the address meanwhile is waited for", async () => {
-    says = [[ELSEWHERE], [ELSEWHERE], [listed({ state: "ordering" })], [ISSUED]];
+    message = [[ELSEWHERE], [ELSEWHERE], [listed({ state: "ordering" })], [ISSUED]];
     expect(await awaited(true)).toMatchObject({ rows: [FOR] });
   });
 
   test("one that gets the address, and whom the authority refuses, fails", async () => {
-    says = [[ELSEWHERE], [ELSEWHERE], [REFUSED]];
+    message = [[ELSEWHERE], [ELSEWHERE], [REFUSED]];
     await expect(awaited(true)).rejects.toMatchObject({
       problems: [
         {
@@ -235,7 +236,7 @@ describe("where certificates are required", () => {
   });
 
   test("one whose last attempt failed before this activation is asked for at once", async () => {
-    says = [[listed({ ...REFUSED, lastError: BEFORE })]];
+    message = [[listed({ ...REFUSED, lastError: BEFORE })]];
     const { rows, ms } = await awaited(true);
     expect([rows, renewed]).toEqual([[FOR], ["example.org"]]);
     expect(ms).toBeLessThan(5_000);
@@ -244,18 +245,18 @@ describe("where certificates are required", () => {
   test("and only once, if that comes to nothing yet", async () => {
     afterRenewal = undefined;
     const failed = listed({ ...REFUSED, lastError: BEFORE, nextAttempt: Date.now() + 60_000 });
-    says = [[failed], [failed], [failed], [ISSUED]];
+    message = [[failed], [failed], [failed], [ISSUED]];
     expect((await awaited(true)).rows).toEqual([FOR]);
     expect(renewed).toEqual(["example.org"]);
   });
 
   test("an activation that is interrupted asks no authority", async () => {
-    says = [[listed({ ...REFUSED, lastError: BEFORE })]];
+    message = [[listed({ ...REFUSED, lastError: BEFORE })]];
     await expect(awaited(true, AbortSignal.abort("SIGTERM"))).rejects.toMatchObject({
       problems: [{ code: "activation.interrupted", message: "interrupted by SIGTERM" }],
     });
     expect(renewed).toEqual([]);
-    says = [[listed({ state: "ordering" })]];
+    message = [[listed({ state: "ordering" })]];
     const controller = new AbortController();
     setTimeout(() => controller.abort("SIGINT"), 600);
     await expect(awaited(true, controller.signal)).rejects.toMatchObject({
@@ -264,7 +265,7 @@ describe("where certificates are required", () => {
   });
 
   test("one whose next attempt comes only after the activation gives up fails at once", async () => {
-    says = [[{ ...REFUSED, nextAttempt: Date.now() + 181_500 }]];
+    message = [[{ ...REFUSED, nextAttempt: Date.now() + 181_500 }]];
     await expect(awaited(true)).rejects.toMatchObject({ problems: [{ code: "activation.no-certificate" }] });
   });
 
@@ -277,7 +278,7 @@ describe("where certificates are required", () => {
     ["is being issued, after a failure", { state: "ordering", lastError: BEFORE }],
     ["was not asked for yet", { state: "waiting", nextAttempt: Date.now() + 1_000 }],
   ])("one that %s is waited for", async (_what, more) => {
-    says = [[listed(more)], [listed(more)], [ISSUED]];
+    message = [[listed(more)], [listed(more)], [ISSUED]];
     expect((await awaited(true)).rows).toEqual([FOR]);
     expect(renewed).toEqual([]);
   });

@@ -55,7 +55,7 @@ test("defaults are filled in, and it is frozen", () => {
   const parsed = parseDeployment({
     ...valid,
     settings: { files: [ini] },
-    trees: [{ path: "/srv/files", code: "files-served", says: "unreadable" }],
+    trees: [{ path: "/srv/files", code: "files-served", message: "unreadable" }],
     rows: [{ code: "files-served", title: "Files are served" }],
     database: { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" },
     network: { exposedPorts: [80] },
@@ -99,7 +99,7 @@ test("a document with every field, every role and every mode is taken as it is",
           restartOn: ["daemon"],
           domainChange: "restart",
           code: "daemon",
-          command: { never: "^x$", says: "a cause", fix: "a fix" },
+          command: { never: "^x$", message: "a cause", fix: "a fix" },
         },
         { unit: "dav.service" },
       ],
@@ -107,7 +107,7 @@ test("a document with every field, every role and every mode is taken as it is",
       keepalived: "keepalived.service",
     },
     settings: { files: [ini, python], apply: true },
-    trees: [{ path: "/srv/files", code: "daemon", says: "a cause", fix: true }],
+    trees: [{ path: "/srv/files", code: "daemon", message: "a cause", fix: true }],
     rows: [{ code: "daemon", title: "A daemon" }],
     database: { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" },
     network: {
@@ -225,7 +225,7 @@ test.each<[string, object, [string, string][]]>([
   [
     "what belongs to no row of the deployment, but to one that every host has",
     {
-      trees: [{ path: "/srv/files", code: "files", says: "x" }],
+      trees: [{ path: "/srv/files", code: "files", message: "x" }],
       services: { ...valid.services, daemons: [{ unit: "a.service", code: "proxy" }] },
       expect: [
         {
@@ -233,7 +233,7 @@ test.each<[string, object, [string, string][]]>([
           request: { server: "a", path: "/" },
           causes: ["server-name", "proxy", "b"].map((code) => ({
             evidence: {},
-            says: "x",
+            message: "x",
             code,
             because: ["proxy", "b"],
           })),
@@ -255,7 +255,7 @@ test.each<[string, object, [string, string][]]>([
     {
       services: {
         ...valid.services,
-        daemons: [{ unit: "a.service", command: { never: "(", says: "x", fix: "x" } }],
+        daemons: [{ unit: "a.service", command: { never: "(", message: "x", fix: "x" } }],
       },
     },
     [["services.daemons[0].command.never", "config.bad-text"]],

@@ -354,7 +354,7 @@ test("a file whose name is too long", async () => {
   expect(plan.files.map(({ source }) => source.name)).toEqual(["network-daemon", "web-application"]);
 });
 
-test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]>([
+test.each<[what: string, files: Partial<typeof FILES>, at: string, message: string]>([
   [
     "a module for an INI file",
     { networkDaemon: FILES.webApplication },
@@ -385,7 +385,7 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
     "/opt/variables",
     "a Python module, but has values that are not expressions, as a file of environment variables does",
   ],
-])("%s is not edited, nor is any other file", async (_what, changed, named, says) => {
+])("%s is not edited, nor is any other file", async (_what, changed, named, message) => {
   write("/opt/module", PYTHON, 0o640);
   write("/opt/variables", "# all\nA='b'\nB=https://h/\n", 0o640);
   deploy({ ...FILES, ...changed });
@@ -393,7 +393,7 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, says: string]
   expect({ code, out: out.replaceAll(root, "") }).toEqual({
     code: 1,
     out: expect.stringContaining(
-      `${named}: is listed as ${says} [settings.wrong-kind]\n    fix:      Use the path of `,
+      `${named}: is listed as ${message} [settings.wrong-kind]\n    fix:      Use the path of `,
     ),
   });
   expect([text(FILES.networkDaemon), text(FILES.webApplication), text(FILES.fileServer)]).toEqual([
@@ -407,7 +407,7 @@ const NO_EXPRESSIONS = "has values that are not expressions, as a file of enviro
 const STATEMENT = "begins with a statement, as a Python module does";
 const NO_SECTION = "begins outside of a section, as a";
 
-test.each<[listed: SettingsFile["kind"], says: string | undefined, texts: string[]]>([
+test.each<[listed: SettingsFile["kind"], message: string | undefined, texts: string[]]>([
   [
     "python",
     NO_EXPRESSIONS,
@@ -423,7 +423,7 @@ test.each<[listed: SettingsFile["kind"], says: string | undefined, texts: string
   ["ini", `${NO_SECTION} file of environment variables does`, ["A=", "A=1", "export A=1", "export\tA=1"]],
   ["ini", `${NO_SECTION} Python module does`, ["import a", "A = 1", "A= 1"]],
   ["ini", undefined, ["[a]\nA=1", "# A=1\n[a]"]],
-])("a file that is listed as %s is refused as %s: %j", async (kind, says, texts) => {
+])("a file that is listed as %s is refused as %s: %j", async (kind, message, texts) => {
   const words = { python: "a Python module", env: "a file of environment variables", ini: "an INI file" }[
     kind
   ];
@@ -433,7 +433,7 @@ test.each<[listed: SettingsFile["kind"], says: string | undefined, texts: string
   for (const text of texts) {
     write("/opt/file", `# all\n${text}\n`, 0o640);
     const { problems } = await planSettings({ files: [file] }, root);
-    const refused = says === undefined ? [] : [`is listed as ${words}, but ${says}`];
+    const refused = message === undefined ? [] : [`is listed as ${words}, but ${message}`];
     expect([text, ...problems.map(({ message }) => message)]).toEqual([text, ...refused]);
   }
 });

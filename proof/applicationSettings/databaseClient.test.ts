@@ -33,7 +33,7 @@ const openHere = (): string[] =>
 
 test("its arguments, its environment and its options", async () => {
   const before = openHere();
-  const says = [
+  const message = [
     "SERVICE_URL\\t2f61",
     "OTHER\\t2f61",
     "FILE_SERVER_ROOT\\tNULL",
@@ -41,7 +41,7 @@ test("its arguments, its environment and its options", async () => {
     "FILE_SERVER_ROOT\\t",
   ];
   client(
-    `cd ${folder}; printf '%s\\n' "$@" > args; env > env; cat /dev/fd/3 > options; printf '${says.join("\\n")}'`,
+    `cd ${folder}; printf '%s\\n' "$@" > args; env > env; cat /dev/fd/3 > options; printf '${message.join("\\n")}'`,
   );
   expect(await ask({ password: 'a"\\b\nc\rd"' })).toEqual({
     looked: true,
@@ -93,7 +93,7 @@ test.each([
 });
 
 const SHOWN = expect.stringMatching(/^the server asks for the password in a way that would show it/);
-test.each<[says: string, why: unknown, more?: Partial<DatabaseAccess>]>([
+test.each<[message: string, why: unknown, more?: Partial<DatabaseAccess>]>([
   ["ERROR 2059 (HY000): x", SHOWN],
   ["ERROR 2061 (HY000): x", SHOWN],
   ["ERROR 1251 (08004): x", SHOWN],
@@ -103,8 +103,8 @@ test.each<[says: string, why: unknown, more?: Partial<DatabaseAccess>]>([
   [" one\ntwo pw, pw \n", "mariadb says: one; two …, …"],
   ["one", "mariadb says: one", { password: "" }],
   ["x".repeat(500), `mariadb says: ${"x".repeat(400)}`],
-])("what it says of a failure: %j", async (says, why, ...[more]) => {
-  client(`printf '%s' '${says}' >&2; exit 1`);
+])("what it says of a failure: %j", async (message, why, ...[more]) => {
+  client(`printf '%s' '${message}' >&2; exit 1`);
   expect(await ask(more)).toEqual({ looked: false, why });
 });
 

@@ -51,8 +51,8 @@ async function logInByForm({ port }: Running): Promise<string[]> {
     });
   try {
     await submit("wrong");
-    const says = "return document.querySelector('#errorTxt')?.dataset.i18n !== undefined";
-    await eventually(() => browser.evaluate<boolean>(says), "for the form with an error", {
+    const message = "return document.querySelector('#errorTxt')?.dataset.i18n !== undefined";
+    await eventually(() => browser.evaluate<boolean>(message), "for the form with an error", {
       everyMs: 200,
       ms: 20_000,
     });

@@ -99,7 +99,7 @@ function nginxConfig(): string {
     (name) => `${name}_temp_path ${at(`${name}-temp`)};`,
   );
   const listens = [`127.0.0.1:${ports[2]}`, `[::1]:${ports[3]}`, `unix:${at("nginx.sock")}`];
-  const says =
+  const message =
     "$proxy_protocol_addr $proxy_protocol_port $proxy_protocol_server_addr $proxy_protocol_server_port";
   return `daemon off; worker_processes 1; pid ${at("nginx.pid")}; error_log ${at("nginx.log")} info;
 events {}
@@ -107,7 +107,7 @@ http {
   access_log off; client_max_body_size 0; ${temporary.join(" ")}
   server {
     ${listens.map((where) => `listen ${where} proxy_protocol;`).join(" ")}
-    location / { return 200 "${says}, request $connection_requests"; }
+    location / { return 200 "${message}, request $connection_requests"; }
   }
 }
 `;

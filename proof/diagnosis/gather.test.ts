@@ -186,7 +186,7 @@ describe("of a front end", () => {
       address,
       ports[port],
     ]);
-    expect(row(found, "redirect").expected[1]!.says).toBe(`Location: ${origin}/sync/`);
+    expect(row(found, "redirect").expected[1]!.message).toBe(`Location: ${origin}/sync/`);
   });
 
   test("what a deployment says of its media, its addresses and its daemons' ports", async () => {

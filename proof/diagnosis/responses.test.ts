@@ -110,15 +110,15 @@ test.each<[Expectation, holds: readonly ReceivedResponse[], not: readonly Receiv
   expect(bad.map((one) => expectation.holds(one))).toEqual(bad.map(() => false));
 });
 
-test.each<[Expectation, ReceivedResponse, says: string, seen: string]>([
+test.each<[Expectation, ReceivedResponse, message: string, seen: string]>([
   [http2(), responded(200), "HTTP/2", "HTTP/1.1"],
   [field("X-A", "b"), responded(200), "X-A: b", "no X-A"],
   [fieldWith("Vary", "A", "B"), responded(200, { vary: "a" }), "Vary: A, B", "Vary: a"],
   [fieldAbsent("ETag"), responded(200, { etag: "" }), "no ETag", "ETag: "],
   [serverField(true), responded(200), "Server: with version", "Server: portico"],
-  [fromUpstream(), page(404), fromUpstream().says, "404 from the proxy"],
-])("%j, and what was seen in its place", (expectation, received, says, seen) => {
-  expect([expectation.says, expectation.seen(received)]).toEqual([says, seen]);
+  [fromUpstream(), page(404), fromUpstream().message, "404 from the proxy"],
+])("%j, and what was seen in its place", (expectation, received, message, seen) => {
+  expect([expectation.message, expectation.seen(received)]).toEqual([message, seen]);
 });
 
 test.each([
@@ -138,7 +138,7 @@ const config = (options: Partial<SiteOptions> = {}, more: Partial<ProxyConfigInp
 const line = ({ name, request, expected, upstream, notProbed }: ExpectedResponse): string =>
   [
     `${name}: ${request.scheme}://${request.host}${request.path} at ${request.address} ${request.port}`,
-    expected.map(({ says }) => says).join(", "),
+    expected.map(({ message }) => message).join(", "),
     ...(upstream === undefined ? [] : [upstream]),
     ...(notProbed === undefined ? [] : [notProbed.reason]),
   ].join(" | ");
@@ -305,7 +305,7 @@ describe("what is asked", () => {
       "no image file was found in the directory of its route",
     );
     // The deployment says where it leads, whatever the config on the host has become.
-    expect(rows.find((row) => subjectOf(row) === "redirect")!.expected[1]!.says).toBe(
+    expect(rows.find((row) => subjectOf(row) === "redirect")!.expected[1]!.message).toBe(
       `Location: https://${ADDRESS}/sync/`,
     );
   });
@@ -326,7 +326,7 @@ describe("what is asked", () => {
         }),
       )
         .find((row) => subjectOf(row) === "web")!
-        .expected.at(-1)!.says;
+        .expected.at(-1)!.message;
     expect(said("application", { set: { "content-language": "en" } })).toBe("content-language: en");
     expect(said("application", { remove: ["CONTENT-LANGUAGE"] })).toBe("no Content-Language");
     expect(said("default", { remove: ["Content-Language"] })).toBe("Content-Language");
@@ -512,7 +512,7 @@ test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[
   ],
 ])("%#: why a response is not the expected one", (asked, received, cause, settings = []) => {
   const found = causeOfResponse(asked, received);
-  expect(found.says).toMatch(cause);
+  expect(found.message).toMatch(cause);
   expect(found.settings ?? []).toEqual(settings);
 });
 

@@ -65,7 +65,7 @@ const servers = (...states: SeenUpstreamServer["state"][]): Partial<Evidence> =>
     url: `http://${"ab"[i]!}:1`,
     backup: false,
     state,
-    says: "seen",
+    message: "seen",
   })),
 });
 const violation = {
@@ -113,825 +113,820 @@ const all = (ids: readonly string[], status: Expected[string]): Expected =>
   Object.fromEntries(ids.map((id) => [id, status]));
 const WEB = ["response: application over http", "response: application's Server field"];
 
-type RowAndWords = [id: string, says: RegExp];
+type RowAndWords = [id: string, message: RegExp];
 
-const CASES = Array.from<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: RowAndWords[]]>(
+const CASES = Array.from<
+  [what: string, seen: Partial<Evidence>, expected: Expected, ...message: RowAndWords[]]
+>([
+  ["everything is in order", {}, {}],
   [
-    ["everything is in order", {}, {}],
-    [
-      "everything is in order, and the application was asked once",
-      { responses: HEALTHY.responses.filter(({ row }) => row.name === "application over http") },
-      {},
-      ["web-application", /^HEAD .*: 302, Location: /],
-    ],
-    [
-      "from elsewhere",
-      {
-        place: "elsewhere",
-        ...without("configProblems", "configWarnings", "deployment", "units", "sockets", "settings", "trees"),
-        ...without("drift", "logs", "ownAddresses", "space", "publicAddresses"),
-        openPorts: new Map([[80, true]]),
-      },
-      all(
-        [
-          ...[
-            "activation",
-            "files",
-            "units",
-            "config",
-            "proxy",
-            "running",
-            "tls",
-            "logs",
-            "space",
-            "addresses",
-          ],
-          ...["firewall", "hairpin", "directories"],
+    "everything is in order, and the application was asked once",
+    { responses: HEALTHY.responses.filter(({ row }) => row.name === "application over http") },
+    {},
+    ["web-application", /^HEAD .*: 302, Location: /],
+  ],
+  [
+    "from elsewhere",
+    {
+      place: "elsewhere",
+      ...without("configProblems", "configWarnings", "deployment", "units", "sockets", "settings", "trees"),
+      ...without("drift", "logs", "ownAddresses", "space", "publicAddresses"),
+      openPorts: new Map([[80, true]]),
+    },
+    all(
+      [
+        ...[
+          "activation",
+          "files",
+          "units",
+          "config",
+          "proxy",
+          "running",
+          "tls",
+          "logs",
+          "space",
+          "addresses",
         ],
-        "unknown",
-      ),
-      ["files", /^This can only be seen on the host/],
-      ["ports", /^open from here: 80$/],
-    ],
-    [
-      "nothing is known of the deployment",
-      without("deployment", "units", "drift"),
-      all(["activation", "files", "units", "proxy", "running", "firewall"], "unknown"),
-      ["files", /there is no deployment document/],
-    ],
-    [
-      "nobody activated it",
-      without("drift"),
-      all(["activation", "files", "units", "running", "firewall"], "unknown"),
-      ["files", /the deployment says nothing about it/],
-    ],
-    [
-      "the store",
-      drift({ store: [finding] }),
-      { activation: "failed" },
-      ["activation", /^an activation[^]*\n\/a: is odd\nmend it$/],
-    ],
-    ["a file", drift({ files: [finding] }), { files: "failed" }],
-    [
-      "twelve files",
-      drift({ files: findings(12) }),
-      { files: "failed" },
-      ["files", /^[^\n]*\n\/f0: is odd\n[^]*\n\/f11: is odd\nfix 0; fix 1$/],
-    ],
-    [
-      "more files",
-      drift({ files: findings(14) }),
-      { files: "failed" },
-      ["files", /\n\/f11: is odd\n… and 2 more\nfix 0; fix 1$/],
-    ],
-    ["a unit", drift({ units: [finding] }), { units: "failed" }],
-    ["what runs", drift({ running: [finding] }), { running: "failed" }],
-    [
-      "a proxy that cannot be asked",
-      drift({ running: undefined }),
-      { running: "unknown" },
-      ["running", /cannot be queried/],
-    ],
-    ["the firewall", drift({ firewall: [finding] }), { firewall: "failed" }],
-    ["no firewall", drift({ firewall: undefined }), {}, ["firewall", /No packet filter was deployed/]],
-    [
-      "no firewall, and why",
-      drift({ firewall: undefined, firewallUnknown: "why" }),
-      {},
-      ["firewall", /^why$/],
-    ],
-    [
-      "rules that cannot be compared",
-      drift({ firewallUnknown: "why" }),
-      { firewall: "unknown" },
-      ["firewall", /^why$/],
-    ],
-    [
-      "rules that cannot be compared, and are wrong",
-      drift({ firewall: [finding], firewallUnknown: "why" }),
-      { firewall: "failed" },
-    ],
-    ["logs", { logs: [finding] }, { logs: "failed" }],
-    ["space", { space: [finding] }, { space: "failed" }],
-    [
-      "servers of upstreams",
-      servers("up", "up"),
-      {},
-      ["upstreams", /^web: http:\/\/a:1: seen\nweb: http:\/\/b:1: seen$/],
-    ],
-    [
-      "a server that gets no request",
-      servers("up", "down"),
-      { upstreams: "warning" },
-      ["upstreams", /\nstart the program that should listen on http:\/\/b:1$/],
-    ],
-    [
-      "no server that gets requests",
-      servers("drained", "refused"),
-      { upstreams: "failed" },
-      [
-        "upstreams",
-        /^no server of web gets requests\n[^]*\nportico upstreams undrain web http:\/\/a:1; start the program/,
+        ...["firewall", "hairpin", "directories"],
       ],
-    ],
-    [
-      "a maintenance",
-      { pauses: { maintenance: [{ server: "web", since: 0, until: 60_000 }] } },
-      { pauses: "warning" },
-      [
-        "pauses",
-        /^requests are refused by command\nweb: in maintenance since 1970-01-01T00:00:00\.000Z, until 1970-01-01T00:01:00\.000Z\nportico maintenance off$/,
-      ],
-    ],
-    [
-      "a quiesce",
-      { pauses: { maintenance: [], quiesce: { since: 0, reads: false, writes: 0, silent: 0 } } },
-      { pauses: "warning" },
-      [
-        "pauses",
-        /\nrequests that write are refused since 1970\S+, for a command under portico quiesce\nWait until/,
-      ],
-    ],
-    [
-      "a quiesce that reads wait for as well, and a maintenance of everything",
-      { pauses: { maintenance: [{ since: 0 }], quiesce: { since: 0, reads: true, writes: 0, silent: 0 } } },
-      { pauses: "warning" },
-      [
-        "pauses",
-        /\nevery virtual server: in maintenance since 1970-\S+Z\nall requests are refused since 1970\S+, for [^]*\nportico maintenance off$/,
-      ],
-    ],
-    ["a health listener", ready(response(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
-    [
-      "a health listener that is not ready",
-      ready(response(503)),
-      { health: "failed" },
-      [
-        "health",
-        /^the proxy stops, or none of its workers [^]*: 503\nRead .*: journalctl -u portico\.service$/,
-      ],
-    ],
-    [
-      "a health listener that does not respond",
-      ready(silent),
-      { health: "failed" },
-      ["health", /^no response from the address of the health listener\n.*failed: ECONNREFUSED\n/],
-    ],
-    [
-      "a health listener of something else",
-      ready(response(404)),
-      { health: "failed" },
-      ["health", /^another program responds [^]*: 404\nStop the program that listens there .*:9180/],
-    ],
-    [
-      "a health listener that was not loaded",
-      { ...ready(silent), ...drift({ running: [finding] }) },
-      { running: "failed", health: "because running" },
-    ],
-    [
-      "a health listener of a config that is refused",
-      { ...ready(silent), configProblems: [bad] },
-      { config: "failed", health: "because config" },
-    ],
-    [
-      "a health listener of a proxy that is down",
-      { ...ready(silent), units: { ...UNITS, proxy: proxyDown } },
-      { proxy: "failed", health: "because proxy" },
-    ],
-    [
-      "a health listener that is not ready, of a unit that is not known",
-      { ...ready(response(503)), ...without("units") },
-      { proxy: "unknown", health: "failed" },
-      ["health", /journalctl -u portico\.service$/],
-    ],
-    [
-      "workers that the kernel killed",
-      { memoryKills: 3 },
-      { memory: "failed" },
-      [
-        "memory",
-        /^the kernel killed workers [^]*: 3 killed since [^]*\nAllow the proxy more memory \(memoryMax /,
-      ],
-    ],
-    [
-      "a Node that gets fixes",
-      { node: { version: "24.1.0", path: "/n", fixes: { state: "fixed", text: "fixes until X" } } },
-      {},
-      ["node-fixes", /^Node 24\.1\.0 \(\/n\): fixes until X$/],
-    ],
-    [
-      "a Node whose fixes end soon",
-      { node: { version: "24.1.0", path: "/n", fixes: { state: "ends-soon", text: "fixes until X" } } },
-      { "node-fixes": "warning" },
-      [
-        "node-fixes",
-        /^fixes of this Node end soon\nNode 24\.1\.0 \(\/n\): fixes until X\nDeploy a newer Node: /,
-      ],
-    ],
-    [
-      "a Node that gets none",
-      { node: { version: "20.1.0", path: "/n", fixes: { state: "ended", text: "no fixes since X" } } },
-      { "node-fixes": "warning" },
-      ["node-fixes", /^security defects [^]*: no fixes since X\nDeploy a newer Node: /],
-    ],
-    [
-      "a Node that came later",
-      { node: { version: "99.1.0", path: "/n" } },
-      { "node-fixes": "unknown" },
-      ["node-fixes", /^Node 99\.1\.0 \(\/n\) is newer than this release/],
-    ],
-    [
-      "a Node with less",
-      { missingPieces: "no such piece" },
-      { node: "failed" },
-      ["node", /^the proxy works[^]*no such piece\nDeploy a Node version .*: v\d/],
-    ],
-    ...(
-      [
-        "files.key-exposed",
-        "files.certificate-expires-soon",
-        "files.certificate-not-yet-valid",
-        "files.bad-certificate",
-        "files.name-not-covered",
-        "files.certificate-not-chosen",
-      ] as const
-    ).map((code): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
-      code,
-      { configWarnings: [problem(code, "/k", "is odd")] },
-      { tls: "failed" },
-      ["tls", /\n\/k: is odd\n/],
-    ]),
-    ["another warning", { configWarnings: [bad] }, {}, ["config", /^\/etc\/x: cannot be read$/]],
-    [
-      "a warning of the whole config",
-      { configWarnings: [{ ...bad, path: "" }] },
-      {},
-      ["config", /^cannot be read$/],
-    ],
-    [
-      "a config that is refused",
-      { configProblems: [bad], sockets: [], ...responses({ all: silent }) },
-      {
-        config: "failed",
-        ...all(["ports", "server-name", "web-application", ...RESPONSES], "because config"),
-      },
-      ["config", /^the proxy refuses its config\n\/etc\/x: cannot be read\nLook at it\.$/],
-    ],
-    ["no units", without("units"), { proxy: "unknown" }],
-    [
-      "a proxy that is down",
-      { units: { ...UNITS, proxy: proxyDown } },
-      { proxy: "failed" },
-      [
-        "proxy",
-        /\nportico\.service: failed, enabled\nsystemctl enable --now portico\.socket portico\.service;/,
-      ],
-    ],
-    [
-      "a proxy that does not start by itself",
-      { units: { ...UNITS, proxy: { ...UNITS.proxy, enabled: false } } },
-      { proxy: "failed" },
-      ["proxy", /portico\.service: active, not enabled/],
-    ],
-    [
-      "a socket that is down",
-      { units: { ...UNITS, proxySocket: { ...UNITS.proxySocket, state: "inactive" } } },
-      { proxy: "failed" },
-    ],
-    [
-      "a proxy without a socket",
-      { units: { proxy: UNITS.proxy } },
-      {},
-      ["proxy", /^portico\.service: active, enabled$/],
-    ],
-    [
-      "a proxy that is masked",
-      { units: { proxy: { ...proxyDown, load: "masked" } } },
-      { proxy: "failed" },
-      [
-        "proxy",
-        /portico\.service: masked, failed, enabled\nsystemctl unmask portico\.service && systemctl enable/,
-      ],
-    ],
-    [
-      "a proxy that is down, which explains what does not respond",
-      { units: { ...UNITS, proxy: proxyDown }, sockets: [], ...responses({ all: silent }) },
-      {
-        proxy: "failed",
-        ...all(["ports", "server-name", "web-application", ...RESPONSES], "because proxy"),
-      },
-    ],
-    [
-      "ports that are closed",
-      { sockets: [], ...responses({ all: silent }) },
-      {
-        ports: "failed",
-        ...all(["server-name", "web-application", ...RESPONSES], "because ports"),
-      },
-      ["ports", /^port 80 cannot be reached\n/],
-    ],
-    [
-      "a proxy that is down, while something else responds",
-      {
-        units: { ...UNITS, proxy: proxyDown },
-        ...responses({ web: silent, fileServer: errorPage(404), webdav: errorPage(502) }),
-      },
-      {
-        proxy: "failed",
-        ...all(
-          [
-            ...["server-name", "web-application", ...WEB],
-            ...["response: file server daemon", "response: WebDAV daemon"],
-          ],
-          "because proxy",
-        ),
-      },
-    ],
-    [
-      "a config that is refused, while something else responds",
-      { configProblems: [bad], ...responses({ fileServer: errorPage(404), webdav: errorPage(502) }) },
-      {
-        config: "failed",
-        ...all(["response: file server daemon", "response: WebDAV daemon"], "because config"),
-      },
-    ],
-    [
-      "a page of the default server that is missing",
-      responses({ default: response(500, { server: "portico/0.1.0" }) }),
-      { "response: default server": "failed" },
-    ],
-    ["sockets that were not looked at", without("sockets"), { ports: "unknown" }],
-    [
-      "a socket for the host itself",
-      {
-        sockets: [...HEALTHY.sockets!, { address: "127.0.0.1", port: 8000 }, { address: "::1", port: 3306 }],
-      },
-      {},
-      ["ports", /^listening for everyone: 80$/],
-    ],
-    [
-      "ports in order, each once",
-      { sockets: [80, 443, 22, 443, 9100].map((port) => ({ address: "0.0.0.0", port })) },
-      {},
-      ["ports", /^listening for everyone: 22, 80, 443, 9100$/],
-    ],
-    ...[3306, 8000, 8080, 8082].map((port): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
-      `port ${port} for everyone`,
-      {
-        deployment: deployed(),
-        sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port }, { address: "0:0:0:0:0:0:0:0", port }],
-      },
-      { ports: "failed" },
-      ["ports", new RegExp(`^port ${port} must be reachable on localhost only\n`)],
-    ]),
-    [
-      "other ports that the deployment names",
-      {
-        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [9000] } }),
-        sockets: [80, 8000, 9000].map((port) => ({ address: "0.0.0.0", port })),
-      },
-      { ports: "failed" },
-      ["ports", /^port 9000 must/],
-    ],
-    [
-      "a port of the proxy's own among them",
-      {
-        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [80] } }),
-      },
-      {},
-    ],
-    [
-      "a daemon's port behind our firewall",
-      {
-        sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
-        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
-        units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service" } },
-      },
-      {},
-    ],
-    [
-      "a daemon's port, the firewall down",
-      {
-        sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
-        deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
-        units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service", state: "inactive" } },
-      },
-      { ports: "failed" },
-    ],
-    [
-      "a port that is closed from elsewhere",
-      { openPorts: new Map([[80, false]]) },
-      { ports: "failed" },
-      ["ports", /\nopen from here: none\n/],
-    ],
-    [
-      "a daemon's port that is open from elsewhere",
-      {
-        deployment: deployed(),
-        openPorts: new Map([
-          [80, true],
-          [8000, true],
-          [8082, false],
-        ]),
-      },
-      { ports: "failed" },
-      ["ports", /^port 8000 must [^]*\nopen from here: 80, 8000\n/],
-    ],
-    [
-      "a name without an address",
-      { unresolved: "x.example", ...responses({ all: silent }) },
-      { ports: "failed", ...all(["server-name", "web-application", ...RESPONSES], "because ports") },
-      ["ports", /^x\.example has no address/],
-    ],
-    [
-      "an address that no interface has",
-      {
-        publicAddresses: [],
-        ownAddresses: new Set(["10.0.0.5", "127.0.0.1", "::1", "fe80::1", "fd00::127.0.0.1", "::1:1"]),
-      },
-      { addresses: "failed", hairpin: "unknown" },
-      [
-        "addresses",
-        /198\.41\.0\.4: no interface has it; the host has: 10\.0\.0\.5, fd00::127\.0\.0\.1, ::1:1\n/,
-      ],
-    ],
-    [
-      "the only address that is lost, and nothing responds",
-      { publicAddresses: [], ownAddresses: new Set(["127.0.0.1"]), ...responses({ all: silent }) },
-      {
-        addresses: "failed",
-        hairpin: "unknown",
-        ...all(["server-name", "web-application", ...RESPONSES], "because addresses"),
-      },
-      [
-        "addresses",
-        /: no interface has it; the host has: none\n.* an address that the host has: none \(ip address show\)\.$/,
-      ],
-    ],
-    [
-      "an address that a router translates",
-      {
-        ownAddresses: new Set(["10.0.0.5"]),
-        ...publicAddress({ outcome: response(200), translatedTo: "10.0.0.5" }),
-      },
-      {},
-      ["addresses", /translates it to 10\.0\.0\.5/],
-    ],
-    ["no address is known", { ownAddresses: new Set(["127.0.0.1"]), deployment: deployed() }, {}],
-    [
-      "another name than the config's",
-      responses({ web: errorPage(404, "portico/0.1.0"), media: errorPage(404, "portico/0.1.0") }),
-      {
-        "server-name": "failed",
-        ...all(["response: media file", ...WEB], "because server-name"),
-      },
-      ["server-name", /server names in the config: 198\.41\.0\.4\n.*\(198\.41\.0\.4\), deploy/],
-    ],
-    [
-      "another name for the application",
-      responses({ web: errorPage(404, "portico/0.1.0") }),
-      { "server-name": "failed", ...all(WEB, "because server-name") },
-    ],
-    [
-      "another name for the media",
-      responses({ media: errorPage(404, "portico/0.1.0") }),
-      { "server-name": "failed", "response: media file": "because server-name" },
-      ["server-name", /^the server name in the proxy config/],
-    ],
-    [
-      "a config without a name",
-      {
-        config: {
-          ...HEALTHY.config,
-          virtualServers: HEALTHY.config.virtualServers.map((one) => ({ ...one, serverNames: ["_"] })),
-        },
-        ...responses({ media: errorPage(404, "portico/0.1.0") }),
-      },
-      { "server-name": "failed", "response: media file": "because server-name" },
-      ["server-name", /\nserver names in the config: none\n/],
-    ],
-    [
-      "media that fail, and one that others cannot read",
-      { ...trees(violation), ...responses({ media: response(500) }) },
-      { "media-permissions": "failed", "response: media file": "failed" },
-    ],
-    [
-      "another media path",
-      responses({ media: errorPage(404) }),
-      { "server-name": "failed", "response: media file": "because server-name" },
-      ["server-name", /the media path in the config does not match/],
-    ],
-    [
-      "a media file that is forbidden",
-      responses({ media: errorPage(403) }),
-      { "media-permissions": "failed", "response: media file": "because media-permissions" },
-      [
-        "media-permissions",
-        /: 403, .*\nRead the path in the proxy's error log, and make it readable with chmod\.$/,
-      ],
-    ],
-    [
-      "a media file that others cannot read",
-      trees(violation),
-      { "media-permissions": "failed" },
-      ["media-permissions", /\n\/opt\/sync\/media\/a\.png: others lack read\nchmod 1$/],
-    ],
-    [
-      "ten of many files",
-      trees(...Array.from({ length: 11 }, (_, i) => ({ ...violation, path: `/m${i}`, fix: `chmod ${i}` }))),
-      { "media-permissions": "failed" },
-      ["media-permissions", /\n\/m9: others lack read\nchmod 0; [^/]*; chmod 9$/],
-    ],
-    [
-      "an avatar that others cannot read",
-      trees({ ...violation, code: "avatar" }),
-      { avatar: "failed" },
-      ["avatar", /chmod 1$/],
-    ],
-    [
-      "an avatar that is forbidden",
-      { ...trees({ ...violation, code: "avatar" }), ...responses({ media: errorPage(403) }) },
-      { avatar: "failed", "response: media file": "because avatar" },
-    ],
-    [
-      "a directory above both",
-      trees({ ...violation, path: "/opt/sync", kind: "directory" }),
-      { "media-permissions": "failed", avatar: "because media-permissions" },
-    ],
-    [
-      "a directory above the media only",
-      trees({ ...violation, path: "/opt/sync/media", kind: "directory" }),
-      { "media-permissions": "failed" },
-    ],
-    [
-      "a directory that is only named like the way to the avatars",
-      trees({ ...violation, path: "/opt/sync/ava", kind: "directory" }),
-      { "media-permissions": "failed" },
-    ],
-    [
-      "media whose owner's process does not respond",
-      {
-        trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no response)" }] },
-      },
-      all(["media-permissions", "avatar", "directories"], "unknown"),
-      ["media-permissions", /^\/opt\/sync\/media: \(no response\)$/],
-    ],
-    [
-      "media and directories that were not looked at",
-      without("trees"),
-      all(["media-permissions", "avatar", "directories"], "unknown"),
-    ],
-    [
-      "the directory of a static route that others cannot read",
-      trees({ ...violation, path: "/usr/share/portico/default/index.html", code: "directories" }),
-      { directories: "failed" },
-      [
-        "directories",
-        /^a file that a static route serves, .*\n\/usr\/share\/portico\/default\/index\.html: others lack read/,
-      ],
-    ],
-    [
-      "the directory of a static route that is not there",
-      { trees: { ...HEALTHY.trees!, unseen: [{ path: "/usr/share/portico/default", why: "(2: none)" }] } },
-      { directories: "unknown" },
-      ["directories", /^\/usr\/share\/portico\/default: \(2: none\)$/],
-    ],
-    [
-      "the FastCGI variant",
-      web({ command: "/opt/web.sh Start-FastCGI" }),
-      { "web-application": "failed" },
-      ["web-application", /ExecStart=\/opt\/web\.sh Start-FastCGI\n/],
-    ],
-    [
-      "a web application that is down",
-      {
-        ...web({ state: "failed" }),
-        ...responses({ web: errorPage(502) }),
-      },
-      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      [
-        "web-application",
-        /\nweb\.service: failed\n.* on http:\/\/127\.0\.0\.1:8000 and speak HTTP; its log has the details\. systemctl start web\.service$/,
-      ],
-    ],
-    [
-      "a web application whose unit is down, while something responds",
-      web({ state: "inactive" }),
-      { "web-application": "failed" },
-      [
-        "web-application",
-        /^web\.service does not run\nweb\.service: inactive\nsystemctl start web\.service; if that fails: /,
-      ],
-    ],
-    ["a web application that starts", web({ state: "activating" }), {}],
-    [
-      "a web application that is up and does not respond",
-      responses({ web: errorPage(502) }),
-      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", /\nweb\.service: active\n.*; its log has the details\.$/],
-    ],
-    [
-      "a web application without an upstream",
-      {
-        responses: responsesOf(HEALTHY.config, { web: errorPage(502) }).map(({ row, ...rest }) => {
-          const { upstream: _, ...other } = row;
-          return { ...rest, row: other, checked: judge(other, rest.outcome) };
-        }),
-      },
-      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", /Make the daemon listen on its upstream's address and speak HTTP/],
-    ],
-    [
-      "a web application without a unit",
-      { units: { proxy: UNITS.proxy }, ...responses({ web: errorPage(502) }) },
-      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      ["web-application", /; its log has the details\.$/],
-    ],
-    [
-      "a web application that does not know the page",
-      responses({ web: response(404) }),
-      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
-      [
-        "web-application",
-        /^the web application has no page at \/sync\/: SITE_ROOT .*\n[^]*\nSet SITE_ROOT as in /,
-      ],
-    ],
-    [
-      "an upload that fails after login",
-      {
-        ...settings({ deviations: [{ ...deviation, found: "http://b/sync" }] }),
-        ...responses({ web: response(302, { location: "http://b/sync/accounts/login/" }) }),
-      },
-      { "public-urls": "failed", ...all(WEB.slice(0, 1), "because public-urls") },
-      [
-        "public-urls",
-        /\nSERVICE_URL is http:\/\/b\/sync \(\/opt\/daemon\.conf:2\), and should be http:\/\/a\/sync\nportico settings apply/,
-      ],
-    ],
-    [
-      "the file server's URL",
-      settings({ deviations: [{ ...deviation, item: "FILE_SERVER_ROOT" }] }),
-      { "public-urls": "failed" },
-      ["public-urls", /FILE_SERVER_ROOT is not set /],
-    ],
-    [
-      "a URL in the database",
-      settings({ deviations: [{ ...deviation, where: "stored in the database" }] }),
-      { "public-urls": "failed" },
-      ["public-urls", /web settings/],
-    ],
-    [
-      "a URL in the database, and another in a file",
-      settings({ deviations: [deviation, { ...deviation, where: "stored in the database" }] }),
-      { "public-urls": "failed" },
-      ["public-urls", /web settings/],
-    ],
-    [
-      "a setting of no row of the deployment",
-      settings({ deviations: [{ item: "SITE_ROOT", wanted: "/sync/", where: "/opt/settings.py" }] }),
-      { settings: "failed" },
-      ["settings", /SITE_ROOT is not set/],
-    ],
-    [
-      "settings that cannot be read",
-      settings({ problems: [bad] }),
-      { "public-urls": "unknown", settings: "failed" },
-      ["settings", /\n\/etc\/x: cannot be read\nLook at it\.$/],
-    ],
-    ["settings that were not looked at", without("settings"), all(["public-urls", "settings"], "unknown")],
-    [
-      "no public address",
-      { publicAddresses: [] },
-      { hairpin: "unknown" },
-      ["hairpin", /No public address is known/],
-    ],
-    [
-      "a router without NAT loopback",
-      {
-        ...publicAddress(),
-        publicAddresses: [
-          ...publicAddress().publicAddresses!,
-          { address: "198.41.0.5", own: false, outcome: response(200) },
-        ],
-      },
-      { hairpin: "failed" },
-      [
-        "hairpin",
-        /^the router lacks NAT loopback \(hairpinning\)\n198\.41\.0\.4: failed: ECONNREFUSED\n198\.41\.0\.5: responds\nfrom here, by another address: HEAD /,
-      ],
-    ],
-    [
-      "a name that leads elsewhere, of a host with a public address",
-      publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
-      { hairpin: "failed" },
-      [
-        "hairpin",
-        /^files\.example\.org leads to an address that is not the host's\n198\.41\.0\.9: failed: ECONNREFUSED\nfrom here[^]*\nLet the A and AAAA records of files\.example\.org name/,
-      ],
-    ],
-    [
-      "a name that leads elsewhere, of a host whose public address is known",
-      {
-        publicAddresses: [
-          { address: ADDRESS, own: false, outcome: response(200) },
-          { address: "198.41.0.9", own: false, outcome: silent, name: "files.example.org" },
-        ],
-        ownAddresses: new Set(["10.0.0.5", "2606:4700::5", ADDRESS]),
-      },
-      { hairpin: "failed" },
-      ["hairpin", /^files\.example\.org leads to an address that is not the host's\n/],
-    ],
-    [
-      "a name that leads elsewhere by IPv6",
-      {
-        ...publicAddress({ address: "2606:4700::9", name: "files.example.org" }),
-        ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
-        deployment: deployed(),
-      },
-      { hairpin: "failed" },
-      ["hairpin", /^files\.example\.org leads to an address that is not the host's\n2606:4700::9: /],
-    ],
-    [
-      "a name that leads to the router, as far as can be seen",
-      {
-        ...publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
-        ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
-        deployment: deployed(),
-      },
-      { hairpin: "failed" },
-      [
-        "hairpin",
-        /^the router lacks NAT loopback[^]* Check that 198\.41\.0\.9, the address of files\.example\.org, is the router's\.$/,
-      ],
-    ],
-    [
-      "a provider's NAT",
-      publicAddress({ translatedTo: "10.0.0.5" }),
-      { hairpin: "unknown" },
-      ["hairpin", /Ask from outside/],
-    ],
-    [
-      "a provider's NAT, and another address that nobody translates",
-      {
-        publicAddresses: [
-          ...publicAddress({ translatedTo: "10.0.0.5" }).publicAddresses!,
-          { address: "198.41.0.5", own: false, outcome: silent },
-        ],
-      },
-      { hairpin: "failed" },
-    ],
-    [
-      "an address that is lost",
-      { ...publicAddress(), ownAddresses: new Set(["10.0.0.5"]) },
-      { addresses: "failed", hairpin: "because addresses" },
-    ],
-    [
-      "nothing responds, neither inside nor outside",
-      { ...publicAddress(), sockets: [], ...responses({ all: silent }) },
-      {
-        ports: "failed",
-        ...all(["server-name", "web-application", "hairpin", ...RESPONSES], "because ports"),
-      },
-    ],
-    [
-      "nothing responds, and nobody knows why",
-      { ...publicAddress(), ...responses({ all: silent }) },
-      {
-        ...all(["web-application", "hairpin"], "unknown"),
-        ...all(RESPONSES, "failed"),
-      },
-      ["hairpin", /no response from the public or the internal address/],
-    ],
-    [
-      "a request that was not made",
-      { responses: responsesOf(HEALTHY.config, {}, {}) },
-      { "response: media file": "unknown" },
-      ["response: media file", /no image file was found/],
-    ],
-    [
-      "a daemon that is down",
-      responses({ fileServer: errorPage(502) }),
-      { "response: file server daemon": "failed" },
-      [
-        "response: file server daemon",
-        /^the file server daemon does not respond at http:\/\/127\.0\.0\.1:8082[^]*\nIt should be: a response from the daemon/,
-      ],
-    ],
-    [
-      "the wrong Server field everywhere",
-      responses({ web: withVersion("web"), fileServer: withVersion("fileServer") }),
-      {
-        "response: application's Server field": "failed",
-        "response: file server daemon": "because response: application's Server field",
-      },
+      "unknown",
+    ),
+    ["files", /^This can only be seen on the host/],
+    ["ports", /^open from here: 80$/],
+  ],
+  [
+    "nothing is known of the deployment",
+    without("deployment", "units", "drift"),
+    all(["activation", "files", "units", "proxy", "running", "firewall"], "unknown"),
+    ["files", /there is no deployment document/],
+  ],
+  [
+    "nobody activated it",
+    without("drift"),
+    all(["activation", "files", "units", "running", "firewall"], "unknown"),
+    ["files", /the deployment says nothing about it/],
+  ],
+  [
+    "the store",
+    drift({ store: [finding] }),
+    { activation: "failed" },
+    ["activation", /^an activation[^]*\n\/a: is odd\nmend it$/],
+  ],
+  ["a file", drift({ files: [finding] }), { files: "failed" }],
+  [
+    "twelve files",
+    drift({ files: findings(12) }),
+    { files: "failed" },
+    ["files", /^[^\n]*\n\/f0: is odd\n[^]*\n\/f11: is odd\nfix 0; fix 1$/],
+  ],
+  [
+    "more files",
+    drift({ files: findings(14) }),
+    { files: "failed" },
+    ["files", /\n\/f11: is odd\n… and 2 more\nfix 0; fix 1$/],
+  ],
+  ["a unit", drift({ units: [finding] }), { units: "failed" }],
+  ["what runs", drift({ running: [finding] }), { running: "failed" }],
+  [
+    "a proxy that cannot be asked",
+    drift({ running: undefined }),
+    { running: "unknown" },
+    ["running", /cannot be queried/],
+  ],
+  ["the firewall", drift({ firewall: [finding] }), { firewall: "failed" }],
+  ["no firewall", drift({ firewall: undefined }), {}, ["firewall", /No packet filter was deployed/]],
+  ["no firewall, and why", drift({ firewall: undefined, firewallUnknown: "why" }), {}, ["firewall", /^why$/]],
+  [
+    "rules that cannot be compared",
+    drift({ firewallUnknown: "why" }),
+    { firewall: "unknown" },
+    ["firewall", /^why$/],
+  ],
+  [
+    "rules that cannot be compared, and are wrong",
+    drift({ firewall: [finding], firewallUnknown: "why" }),
+    { firewall: "failed" },
+  ],
+  ["logs", { logs: [finding] }, { logs: "failed" }],
+  ["space", { space: [finding] }, { space: "failed" }],
+  [
+    "servers of upstreams",
+    servers("up", "up"),
+    {},
+    ["upstreams", /^web: http:\/\/a:1: seen\nweb: http:\/\/b:1: seen$/],
+  ],
+  [
+    "a server that gets no request",
+    servers("up", "down"),
+    { upstreams: "warning" },
+    ["upstreams", /\nstart the program that should listen on http:\/\/b:1$/],
+  ],
+  [
+    "no server that gets requests",
+    servers("drained", "refused"),
+    { upstreams: "failed" },
+    [
+      "upstreams",
+      /^no server of web gets requests\n[^]*\nportico upstreams undrain web http:\/\/a:1; start the program/,
     ],
   ],
-);
+  [
+    "a maintenance",
+    { pauses: { maintenance: [{ server: "web", since: 0, until: 60_000 }] } },
+    { pauses: "warning" },
+    [
+      "pauses",
+      /^requests are refused by command\nweb: in maintenance since 1970-01-01T00:00:00\.000Z, until 1970-01-01T00:01:00\.000Z\nportico maintenance off$/,
+    ],
+  ],
+  [
+    "a quiesce",
+    { pauses: { maintenance: [], quiesce: { since: 0, reads: false, writes: 0, silent: 0 } } },
+    { pauses: "warning" },
+    [
+      "pauses",
+      /\nrequests that write are refused since 1970\S+, for a command under portico quiesce\nWait until/,
+    ],
+  ],
+  [
+    "a quiesce that reads wait for as well, and a maintenance of everything",
+    { pauses: { maintenance: [{ since: 0 }], quiesce: { since: 0, reads: true, writes: 0, silent: 0 } } },
+    { pauses: "warning" },
+    [
+      "pauses",
+      /\nevery virtual server: in maintenance since 1970-\S+Z\nall requests are refused since 1970\S+, for [^]*\nportico maintenance off$/,
+    ],
+  ],
+  ["a health listener", ready(response(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
+  [
+    "a health listener that is not ready",
+    ready(response(503)),
+    { health: "failed" },
+    [
+      "health",
+      /^the proxy stops, or none of its workers [^]*: 503\nRead .*: journalctl -u portico\.service$/,
+    ],
+  ],
+  [
+    "a health listener that does not respond",
+    ready(silent),
+    { health: "failed" },
+    ["health", /^no response from the address of the health listener\n.*failed: ECONNREFUSED\n/],
+  ],
+  [
+    "a health listener of something else",
+    ready(response(404)),
+    { health: "failed" },
+    ["health", /^another program responds [^]*: 404\nStop the program that listens there .*:9180/],
+  ],
+  [
+    "a health listener that was not loaded",
+    { ...ready(silent), ...drift({ running: [finding] }) },
+    { running: "failed", health: "because running" },
+  ],
+  [
+    "a health listener of a config that is refused",
+    { ...ready(silent), configProblems: [bad] },
+    { config: "failed", health: "because config" },
+  ],
+  [
+    "a health listener of a proxy that is down",
+    { ...ready(silent), units: { ...UNITS, proxy: proxyDown } },
+    { proxy: "failed", health: "because proxy" },
+  ],
+  [
+    "a health listener that is not ready, of a unit that is not known",
+    { ...ready(response(503)), ...without("units") },
+    { proxy: "unknown", health: "failed" },
+    ["health", /journalctl -u portico\.service$/],
+  ],
+  [
+    "workers that the kernel killed",
+    { memoryKills: 3 },
+    { memory: "failed" },
+    [
+      "memory",
+      /^the kernel killed workers [^]*: 3 killed since [^]*\nAllow the proxy more memory \(memoryMax /,
+    ],
+  ],
+  [
+    "a Node that gets fixes",
+    { node: { version: "24.1.0", path: "/n", fixes: { state: "fixed", text: "fixes until X" } } },
+    {},
+    ["node-fixes", /^Node 24\.1\.0 \(\/n\): fixes until X$/],
+  ],
+  [
+    "a Node whose fixes end soon",
+    { node: { version: "24.1.0", path: "/n", fixes: { state: "ends-soon", text: "fixes until X" } } },
+    { "node-fixes": "warning" },
+    [
+      "node-fixes",
+      /^fixes of this Node end soon\nNode 24\.1\.0 \(\/n\): fixes until X\nDeploy a newer Node: /,
+    ],
+  ],
+  [
+    "a Node that gets none",
+    { node: { version: "20.1.0", path: "/n", fixes: { state: "ended", text: "no fixes since X" } } },
+    { "node-fixes": "warning" },
+    ["node-fixes", /^security defects [^]*: no fixes since X\nDeploy a newer Node: /],
+  ],
+  [
+    "a Node that came later",
+    { node: { version: "99.1.0", path: "/n" } },
+    { "node-fixes": "unknown" },
+    ["node-fixes", /^Node 99\.1\.0 \(\/n\) is newer than this release/],
+  ],
+  [
+    "a Node with less",
+    { missingPieces: "no such piece" },
+    { node: "failed" },
+    ["node", /^the proxy works[^]*no such piece\nDeploy a Node version .*: v\d/],
+  ],
+  ...(
+    [
+      "files.key-exposed",
+      "files.certificate-expires-soon",
+      "files.certificate-not-yet-valid",
+      "files.bad-certificate",
+      "files.name-not-covered",
+      "files.certificate-not-chosen",
+    ] as const
+  ).map((code): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
+    code,
+    { configWarnings: [problem(code, "/k", "is odd")] },
+    { tls: "failed" },
+    ["tls", /\n\/k: is odd\n/],
+  ]),
+  ["another warning", { configWarnings: [bad] }, {}, ["config", /^\/etc\/x: cannot be read$/]],
+  [
+    "a warning of the whole config",
+    { configWarnings: [{ ...bad, path: "" }] },
+    {},
+    ["config", /^cannot be read$/],
+  ],
+  [
+    "a config that is refused",
+    { configProblems: [bad], sockets: [], ...responses({ all: silent }) },
+    {
+      config: "failed",
+      ...all(["ports", "server-name", "web-application", ...RESPONSES], "because config"),
+    },
+    ["config", /^the proxy refuses its config\n\/etc\/x: cannot be read\nLook at it\.$/],
+  ],
+  ["no units", without("units"), { proxy: "unknown" }],
+  [
+    "a proxy that is down",
+    { units: { ...UNITS, proxy: proxyDown } },
+    { proxy: "failed" },
+    [
+      "proxy",
+      /\nportico\.service: failed, enabled\nsystemctl enable --now portico\.socket portico\.service;/,
+    ],
+  ],
+  [
+    "a proxy that does not start by itself",
+    { units: { ...UNITS, proxy: { ...UNITS.proxy, enabled: false } } },
+    { proxy: "failed" },
+    ["proxy", /portico\.service: active, not enabled/],
+  ],
+  [
+    "a socket that is down",
+    { units: { ...UNITS, proxySocket: { ...UNITS.proxySocket, state: "inactive" } } },
+    { proxy: "failed" },
+  ],
+  [
+    "a proxy without a socket",
+    { units: { proxy: UNITS.proxy } },
+    {},
+    ["proxy", /^portico\.service: active, enabled$/],
+  ],
+  [
+    "a proxy that is masked",
+    { units: { proxy: { ...proxyDown, load: "masked" } } },
+    { proxy: "failed" },
+    [
+      "proxy",
+      /portico\.service: masked, failed, enabled\nsystemctl unmask portico\.service && systemctl enable/,
+    ],
+  ],
+  [
+    "a proxy that is down, which explains what does not respond",
+    { units: { ...UNITS, proxy: proxyDown }, sockets: [], ...responses({ all: silent }) },
+    {
+      proxy: "failed",
+      ...all(["ports", "server-name", "web-application", ...RESPONSES], "because proxy"),
+    },
+  ],
+  [
+    "ports that are closed",
+    { sockets: [], ...responses({ all: silent }) },
+    {
+      ports: "failed",
+      ...all(["server-name", "web-application", ...RESPONSES], "because ports"),
+    },
+    ["ports", /^port 80 cannot be reached\n/],
+  ],
+  [
+    "a proxy that is down, while something else responds",
+    {
+      units: { ...UNITS, proxy: proxyDown },
+      ...responses({ web: silent, fileServer: errorPage(404), webdav: errorPage(502) }),
+    },
+    {
+      proxy: "failed",
+      ...all(
+        [
+          ...["server-name", "web-application", ...WEB],
+          ...["response: file server daemon", "response: WebDAV daemon"],
+        ],
+        "because proxy",
+      ),
+    },
+  ],
+  [
+    "a config that is refused, while something else responds",
+    { configProblems: [bad], ...responses({ fileServer: errorPage(404), webdav: errorPage(502) }) },
+    {
+      config: "failed",
+      ...all(["response: file server daemon", "response: WebDAV daemon"], "because config"),
+    },
+  ],
+  [
+    "a page of the default server that is missing",
+    responses({ default: response(500, { server: "portico/0.1.0" }) }),
+    { "response: default server": "failed" },
+  ],
+  ["sockets that were not looked at", without("sockets"), { ports: "unknown" }],
+  [
+    "a socket for the host itself",
+    {
+      sockets: [...HEALTHY.sockets!, { address: "127.0.0.1", port: 8000 }, { address: "::1", port: 3306 }],
+    },
+    {},
+    ["ports", /^listening for everyone: 80$/],
+  ],
+  [
+    "ports in order, each once",
+    { sockets: [80, 443, 22, 443, 9100].map((port) => ({ address: "0.0.0.0", port })) },
+    {},
+    ["ports", /^listening for everyone: 22, 80, 443, 9100$/],
+  ],
+  ...[3306, 8000, 8080, 8082].map((port): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
+    `port ${port} for everyone`,
+    {
+      deployment: deployed(),
+      sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port }, { address: "0:0:0:0:0:0:0:0", port }],
+    },
+    { ports: "failed" },
+    ["ports", new RegExp(`^port ${port} must be reachable on localhost only\n`)],
+  ]),
+  [
+    "other ports that the deployment names",
+    {
+      deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [9000] } }),
+      sockets: [80, 8000, 9000].map((port) => ({ address: "0.0.0.0", port })),
+    },
+    { ports: "failed" },
+    ["ports", /^port 9000 must/],
+  ],
+  [
+    "a port of the proxy's own among them",
+    {
+      deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [80] } }),
+    },
+    {},
+  ],
+  [
+    "a daemon's port behind our firewall",
+    {
+      sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
+      deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
+      units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service" } },
+    },
+    {},
+  ],
+  [
+    "a daemon's port, the firewall down",
+    {
+      sockets: [...HEALTHY.sockets!, { address: "0.0.0.0", port: 8000 }],
+      deployment: deployed({ network: { addresses: [ADDRESS], loopbackPorts: [8000] } }),
+      units: { ...UNITS, firewall: { ...UNITS.proxy, name: "firewall.service", state: "inactive" } },
+    },
+    { ports: "failed" },
+  ],
+  [
+    "a port that is closed from elsewhere",
+    { openPorts: new Map([[80, false]]) },
+    { ports: "failed" },
+    ["ports", /\nopen from here: none\n/],
+  ],
+  [
+    "a daemon's port that is open from elsewhere",
+    {
+      deployment: deployed(),
+      openPorts: new Map([
+        [80, true],
+        [8000, true],
+        [8082, false],
+      ]),
+    },
+    { ports: "failed" },
+    ["ports", /^port 8000 must [^]*\nopen from here: 80, 8000\n/],
+  ],
+  [
+    "a name without an address",
+    { unresolved: "x.example", ...responses({ all: silent }) },
+    { ports: "failed", ...all(["server-name", "web-application", ...RESPONSES], "because ports") },
+    ["ports", /^x\.example has no address/],
+  ],
+  [
+    "an address that no interface has",
+    {
+      publicAddresses: [],
+      ownAddresses: new Set(["10.0.0.5", "127.0.0.1", "::1", "fe80::1", "fd00::127.0.0.1", "::1:1"]),
+    },
+    { addresses: "failed", hairpin: "unknown" },
+    [
+      "addresses",
+      /198\.41\.0\.4: no interface has it; the host has: 10\.0\.0\.5, fd00::127\.0\.0\.1, ::1:1\n/,
+    ],
+  ],
+  [
+    "the only address that is lost, and nothing responds",
+    { publicAddresses: [], ownAddresses: new Set(["127.0.0.1"]), ...responses({ all: silent }) },
+    {
+      addresses: "failed",
+      hairpin: "unknown",
+      ...all(["server-name", "web-application", ...RESPONSES], "because addresses"),
+    },
+    [
+      "addresses",
+      /: no interface has it; the host has: none\n.* an address that the host has: none \(ip address show\)\.$/,
+    ],
+  ],
+  [
+    "an address that a router translates",
+    {
+      ownAddresses: new Set(["10.0.0.5"]),
+      ...publicAddress({ outcome: response(200), translatedTo: "10.0.0.5" }),
+    },
+    {},
+    ["addresses", /translates it to 10\.0\.0\.5/],
+  ],
+  ["no address is known", { ownAddresses: new Set(["127.0.0.1"]), deployment: deployed() }, {}],
+  [
+    "another name than the config's",
+    responses({ web: errorPage(404, "portico/0.1.0"), media: errorPage(404, "portico/0.1.0") }),
+    {
+      "server-name": "failed",
+      ...all(["response: media file", ...WEB], "because server-name"),
+    },
+    ["server-name", /server names in the config: 198\.41\.0\.4\n.*\(198\.41\.0\.4\), deploy/],
+  ],
+  [
+    "another name for the application",
+    responses({ web: errorPage(404, "portico/0.1.0") }),
+    { "server-name": "failed", ...all(WEB, "because server-name") },
+  ],
+  [
+    "another name for the media",
+    responses({ media: errorPage(404, "portico/0.1.0") }),
+    { "server-name": "failed", "response: media file": "because server-name" },
+    ["server-name", /^the server name in the proxy config/],
+  ],
+  [
+    "a config without a name",
+    {
+      config: {
+        ...HEALTHY.config,
+        virtualServers: HEALTHY.config.virtualServers.map((one) => ({ ...one, serverNames: ["_"] })),
+      },
+      ...responses({ media: errorPage(404, "portico/0.1.0") }),
+    },
+    { "server-name": "failed", "response: media file": "because server-name" },
+    ["server-name", /\nserver names in the config: none\n/],
+  ],
+  [
+    "media that fail, and one that others cannot read",
+    { ...trees(violation), ...responses({ media: response(500) }) },
+    { "media-permissions": "failed", "response: media file": "failed" },
+  ],
+  [
+    "another media path",
+    responses({ media: errorPage(404) }),
+    { "server-name": "failed", "response: media file": "because server-name" },
+    ["server-name", /the media path in the config does not match/],
+  ],
+  [
+    "a media file that is forbidden",
+    responses({ media: errorPage(403) }),
+    { "media-permissions": "failed", "response: media file": "because media-permissions" },
+    [
+      "media-permissions",
+      /: 403, .*\nRead the path in the proxy's error log, and make it readable with chmod\.$/,
+    ],
+  ],
+  [
+    "a media file that others cannot read",
+    trees(violation),
+    { "media-permissions": "failed" },
+    ["media-permissions", /\n\/opt\/sync\/media\/a\.png: others lack read\nchmod 1$/],
+  ],
+  [
+    "ten of many files",
+    trees(...Array.from({ length: 11 }, (_, i) => ({ ...violation, path: `/m${i}`, fix: `chmod ${i}` }))),
+    { "media-permissions": "failed" },
+    ["media-permissions", /\n\/m9: others lack read\nchmod 0; [^/]*; chmod 9$/],
+  ],
+  [
+    "an avatar that others cannot read",
+    trees({ ...violation, code: "avatar" }),
+    { avatar: "failed" },
+    ["avatar", /chmod 1$/],
+  ],
+  [
+    "an avatar that is forbidden",
+    { ...trees({ ...violation, code: "avatar" }), ...responses({ media: errorPage(403) }) },
+    { avatar: "failed", "response: media file": "because avatar" },
+  ],
+  [
+    "a directory above both",
+    trees({ ...violation, path: "/opt/sync", kind: "directory" }),
+    { "media-permissions": "failed", avatar: "because media-permissions" },
+  ],
+  [
+    "a directory above the media only",
+    trees({ ...violation, path: "/opt/sync/media", kind: "directory" }),
+    { "media-permissions": "failed" },
+  ],
+  [
+    "a directory that is only named like the way to the avatars",
+    trees({ ...violation, path: "/opt/sync/ava", kind: "directory" }),
+    { "media-permissions": "failed" },
+  ],
+  [
+    "media whose owner's process does not respond",
+    {
+      trees: { ...HEALTHY.trees!, looked: 0, unseen: [{ path: "/opt/sync/media", why: "(no response)" }] },
+    },
+    all(["media-permissions", "avatar", "directories"], "unknown"),
+    ["media-permissions", /^\/opt\/sync\/media: \(no response\)$/],
+  ],
+  [
+    "media and directories that were not looked at",
+    without("trees"),
+    all(["media-permissions", "avatar", "directories"], "unknown"),
+  ],
+  [
+    "the directory of a static route that others cannot read",
+    trees({ ...violation, path: "/usr/share/portico/default/index.html", code: "directories" }),
+    { directories: "failed" },
+    [
+      "directories",
+      /^a file that a static route serves, .*\n\/usr\/share\/portico\/default\/index\.html: others lack read/,
+    ],
+  ],
+  [
+    "the directory of a static route that is not there",
+    { trees: { ...HEALTHY.trees!, unseen: [{ path: "/usr/share/portico/default", why: "(2: none)" }] } },
+    { directories: "unknown" },
+    ["directories", /^\/usr\/share\/portico\/default: \(2: none\)$/],
+  ],
+  [
+    "the FastCGI variant",
+    web({ command: "/opt/web.sh Start-FastCGI" }),
+    { "web-application": "failed" },
+    ["web-application", /ExecStart=\/opt\/web\.sh Start-FastCGI\n/],
+  ],
+  [
+    "a web application that is down",
+    {
+      ...web({ state: "failed" }),
+      ...responses({ web: errorPage(502) }),
+    },
+    { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+    [
+      "web-application",
+      /\nweb\.service: failed\n.* on http:\/\/127\.0\.0\.1:8000 and speak HTTP; its log has the details\. systemctl start web\.service$/,
+    ],
+  ],
+  [
+    "a web application whose unit is down, while something responds",
+    web({ state: "inactive" }),
+    { "web-application": "failed" },
+    [
+      "web-application",
+      /^web\.service does not run\nweb\.service: inactive\nsystemctl start web\.service; if that fails: /,
+    ],
+  ],
+  ["a web application that starts", web({ state: "activating" }), {}],
+  [
+    "a web application that is up and does not respond",
+    responses({ web: errorPage(502) }),
+    { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+    ["web-application", /\nweb\.service: active\n.*; its log has the details\.$/],
+  ],
+  [
+    "a web application without an upstream",
+    {
+      responses: responsesOf(HEALTHY.config, { web: errorPage(502) }).map(({ row, ...rest }) => {
+        const { upstream: _, ...other } = row;
+        return { ...rest, row: other, checked: judge(other, rest.outcome) };
+      }),
+    },
+    { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+    ["web-application", /Make the daemon listen on its upstream's address and speak HTTP/],
+  ],
+  [
+    "a web application without a unit",
+    { units: { proxy: UNITS.proxy }, ...responses({ web: errorPage(502) }) },
+    { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+    ["web-application", /; its log has the details\.$/],
+  ],
+  [
+    "a web application that does not know the page",
+    responses({ web: response(404) }),
+    { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+    [
+      "web-application",
+      /^the web application has no page at \/sync\/: SITE_ROOT .*\n[^]*\nSet SITE_ROOT as in /,
+    ],
+  ],
+  [
+    "an upload that fails after login",
+    {
+      ...settings({ deviations: [{ ...deviation, found: "http://b/sync" }] }),
+      ...responses({ web: response(302, { location: "http://b/sync/accounts/login/" }) }),
+    },
+    { "public-urls": "failed", ...all(WEB.slice(0, 1), "because public-urls") },
+    [
+      "public-urls",
+      /\nSERVICE_URL is http:\/\/b\/sync \(\/opt\/daemon\.conf:2\), and should be http:\/\/a\/sync\nportico settings apply/,
+    ],
+  ],
+  [
+    "the file server's URL",
+    settings({ deviations: [{ ...deviation, item: "FILE_SERVER_ROOT" }] }),
+    { "public-urls": "failed" },
+    ["public-urls", /FILE_SERVER_ROOT is not set /],
+  ],
+  [
+    "a URL in the database",
+    settings({ deviations: [{ ...deviation, where: "stored in the database" }] }),
+    { "public-urls": "failed" },
+    ["public-urls", /web settings/],
+  ],
+  [
+    "a URL in the database, and another in a file",
+    settings({ deviations: [deviation, { ...deviation, where: "stored in the database" }] }),
+    { "public-urls": "failed" },
+    ["public-urls", /web settings/],
+  ],
+  [
+    "a setting of no row of the deployment",
+    settings({ deviations: [{ item: "SITE_ROOT", wanted: "/sync/", where: "/opt/settings.py" }] }),
+    { settings: "failed" },
+    ["settings", /SITE_ROOT is not set/],
+  ],
+  [
+    "settings that cannot be read",
+    settings({ problems: [bad] }),
+    { "public-urls": "unknown", settings: "failed" },
+    ["settings", /\n\/etc\/x: cannot be read\nLook at it\.$/],
+  ],
+  ["settings that were not looked at", without("settings"), all(["public-urls", "settings"], "unknown")],
+  [
+    "no public address",
+    { publicAddresses: [] },
+    { hairpin: "unknown" },
+    ["hairpin", /No public address is known/],
+  ],
+  [
+    "a router without NAT loopback",
+    {
+      ...publicAddress(),
+      publicAddresses: [
+        ...publicAddress().publicAddresses!,
+        { address: "198.41.0.5", own: false, outcome: response(200) },
+      ],
+    },
+    { hairpin: "failed" },
+    [
+      "hairpin",
+      /^the router lacks NAT loopback \(hairpinning\)\n198\.41\.0\.4: failed: ECONNREFUSED\n198\.41\.0\.5: responds\nfrom here, by another address: HEAD /,
+    ],
+  ],
+  [
+    "a name that leads elsewhere, of a host with a public address",
+    publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
+    { hairpin: "failed" },
+    [
+      "hairpin",
+      /^files\.example\.org leads to an address that is not the host's\n198\.41\.0\.9: failed: ECONNREFUSED\nfrom here[^]*\nLet the A and AAAA records of files\.example\.org name/,
+    ],
+  ],
+  [
+    "a name that leads elsewhere, of a host whose public address is known",
+    {
+      publicAddresses: [
+        { address: ADDRESS, own: false, outcome: response(200) },
+        { address: "198.41.0.9", own: false, outcome: silent, name: "files.example.org" },
+      ],
+      ownAddresses: new Set(["10.0.0.5", "2606:4700::5", ADDRESS]),
+    },
+    { hairpin: "failed" },
+    ["hairpin", /^files\.example\.org leads to an address that is not the host's\n/],
+  ],
+  [
+    "a name that leads elsewhere by IPv6",
+    {
+      ...publicAddress({ address: "2606:4700::9", name: "files.example.org" }),
+      ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
+      deployment: deployed(),
+    },
+    { hairpin: "failed" },
+    ["hairpin", /^files\.example\.org leads to an address that is not the host's\n2606:4700::9: /],
+  ],
+  [
+    "a name that leads to the router, as far as can be seen",
+    {
+      ...publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
+      ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
+      deployment: deployed(),
+    },
+    { hairpin: "failed" },
+    [
+      "hairpin",
+      /^the router lacks NAT loopback[^]* Check that 198\.41\.0\.9, the address of files\.example\.org, is the router's\.$/,
+    ],
+  ],
+  [
+    "a provider's NAT",
+    publicAddress({ translatedTo: "10.0.0.5" }),
+    { hairpin: "unknown" },
+    ["hairpin", /Ask from outside/],
+  ],
+  [
+    "a provider's NAT, and another address that nobody translates",
+    {
+      publicAddresses: [
+        ...publicAddress({ translatedTo: "10.0.0.5" }).publicAddresses!,
+        { address: "198.41.0.5", own: false, outcome: silent },
+      ],
+    },
+    { hairpin: "failed" },
+  ],
+  [
+    "an address that is lost",
+    { ...publicAddress(), ownAddresses: new Set(["10.0.0.5"]) },
+    { addresses: "failed", hairpin: "because addresses" },
+  ],
+  [
+    "nothing responds, neither inside nor outside",
+    { ...publicAddress(), sockets: [], ...responses({ all: silent }) },
+    {
+      ports: "failed",
+      ...all(["server-name", "web-application", "hairpin", ...RESPONSES], "because ports"),
+    },
+  ],
+  [
+    "nothing responds, and nobody knows why",
+    { ...publicAddress(), ...responses({ all: silent }) },
+    {
+      ...all(["web-application", "hairpin"], "unknown"),
+      ...all(RESPONSES, "failed"),
+    },
+    ["hairpin", /no response from the public or the internal address/],
+  ],
+  [
+    "a request that was not made",
+    { responses: responsesOf(HEALTHY.config, {}, {}) },
+    { "response: media file": "unknown" },
+    ["response: media file", /no image file was found/],
+  ],
+  [
+    "a daemon that is down",
+    responses({ fileServer: errorPage(502) }),
+    { "response: file server daemon": "failed" },
+    [
+      "response: file server daemon",
+      /^the file server daemon does not respond at http:\/\/127\.0\.0\.1:8082[^]*\nIt should be: a response from the daemon/,
+    ],
+  ],
+  [
+    "the wrong Server field everywhere",
+    responses({ web: withVersion("web"), fileServer: withVersion("fileServer") }),
+    {
+      "response: application's Server field": "failed",
+      "response: file server daemon": "because response: application's Server field",
+    },
+  ],
+]);
 
-test.each(CASES)("%s", (_what, seen, expected, ...says) => {
+test.each(CASES)("%s", (_what, seen, expected, ...message) => {
   const rows = diagnose({ ...HEALTHY, ...seen });
   expect(notOk(rows)).toEqual(expected);
-  for (const [id, words] of says) expect(said(rows, id)).toMatch(words);
+  for (const [id, words] of message) expect(said(rows, id)).toMatch(words);
   for (const { status, fix, cause, because } of rows) {
     const hasFix = status === "failed" || status === "warning";
     expect([fix !== undefined, cause !== undefined]).toEqual([hasFix, hasFix]);

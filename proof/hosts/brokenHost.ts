@@ -58,13 +58,13 @@ function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): v
   describe(about, () => {
     test.each(BREAKAGES[about]!)(
       "$name",
-      async ({ breaks, tries, rows, says, down = [], heals, thenAgain }) => {
+      async ({ breaks, tries, rows, message, down = [], heals, thenAgain }) => {
         await site().host.must(breaks);
         if (tries !== undefined) {
           const { code, stdout, stderr } = await site().host.run(tries.command, { timeoutSeconds: 120 });
           expect({ code: code === 0, said: stdout + stderr }).toEqual({
             code: false,
-            said: expect.stringMatching(patternOf(tries.says)),
+            said: expect.stringMatching(patternOf(tries.message)),
           });
         }
         const broken = await diagnosis(site());
@@ -77,7 +77,7 @@ function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): v
         expect(broken.code).toBe(rows.length === 0 ? 0 : 1);
         if (rows.length > 0) {
           const { cause, evidence, fix } = broken.rows.find(({ id }) => id === rows[0])!;
-          expect([cause, ...evidence, fix].join("\n")).toMatch(patternOf(says!));
+          expect([cause, ...evidence, fix].join("\n")).toMatch(patternOf(message!));
           expect(fix).toBeTruthy();
         }
         if (heals !== "itself" && heals !== "again") await site().host.must(heals);

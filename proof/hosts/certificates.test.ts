@@ -271,13 +271,13 @@ run("certificates by ACME", () => {
   const portico = (command: string): Promise<Result> => host.run(`${PORTICO} ${command}`);
 
   /** Ids of doctor's rows that fail; the first of them says this. */
-  async function failedRows(says: RegExp): Promise<string[]> {
+  async function failedRows(message: RegExp): Promise<string[]> {
     const { stdout } = await portico("doctor --json --timeout 8");
     const { rows } = JSON.parse(stdout) as { rows: readonly DiagnosisRow[] };
     const failed = rows.filter(({ status }) => status === "failed");
     if (failed.length > 0) {
       const { cause, evidence, fix } = failed[0]!;
-      expect([cause, ...evidence, fix].join("\n")).toMatch(says);
+      expect([cause, ...evidence, fix].join("\n")).toMatch(message);
     }
     return failed.map(({ id }) => id);
   }

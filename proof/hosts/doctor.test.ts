@@ -152,7 +152,7 @@ describe("a user who has become the application's", () => {
     const response = JSON.stringify({
       response: { findings, looked: 1, complete: true, unseen: [], handedOver: [], ...more },
     });
-    const says =
+    const message =
       findings === undefined
         ? `for (;;) fs.writeSync(1, "[[],".repeat(9999))`
         : `fs.writeSync(1, ${JSON.stringify(response)})`;
@@ -164,7 +164,7 @@ describe("a user who has become the application's", () => {
         process.setuid(Number(process.argv[3]));
         if (fs.readFileSync(0, "utf8").includes("findImage"))
           fs.writeSync(1, '{"response":{"image":"icons/logo.png","handedOver":[]}}');
-        else { ${says}; }
+        else { ${message}; }
       }
       else await import("/usr/lib/portico/portico.mjs");\n`,
     );
@@ -250,7 +250,7 @@ test("from another machine the network is checked, and the rest is reported as n
   }
 });
 
-test.each(DESTROYS)("$name", async ({ breaks, code, says, heals }) => {
+test.each(DESTROYS)("$name", async ({ breaks, code, message, heals }) => {
   try {
     await site.host.must(breaks);
     const destroy = (): Promise<Result> =>
@@ -258,7 +258,7 @@ test.each(DESTROYS)("$name", async ({ breaks, code, says, heals }) => {
     const first = await destroy();
     expect({ code: first.code, said: first.stdout + first.stderr }).toEqual({
       code,
-      said: expect.stringMatching(patternOf(says ?? "")),
+      said: expect.stringMatching(patternOf(message ?? "")),
     });
     if (heals !== undefined) {
       await site.host.must(heals);

@@ -488,7 +488,7 @@ describe("renewed files", () => {
     const { cert } = await issue({ type: "ec", names: NAMES.office, name: "office 2" });
     writeFileSync(at("office/cert2.pem"), cert);
     link("office", "cert", 2);
-    await portico.says(/is refused, the one in service stays: .*office\/key\.pem\): does not belong/);
+    await portico.message(/is refused, the one in service stays: .*office\/key\.pem\): does not belong/);
     expect(await served("office.example.org")).toBe("office 1");
     // The other ones are renewed all the same; in place this time.
     const wide = await issue({ type: "ec", names: NAMES.wide, name: "wide 2" });
@@ -497,7 +497,7 @@ describe("renewed files", () => {
     renameSync(at("next.pem"), at("wide/cert1.pem"));
     await serves("www.example.org", "wide 2");
     await certify("office", 3, { to: -0.5 });
-    await portico.says(/is refused, the one in service stays: .*expired on/);
+    await portico.message(/is refused, the one in service stays: .*expired on/);
     expect(await served("office.example.org")).toBe("office 1");
     expect(portico.errors.match(/is refused/g)).toHaveLength(2);
     await certify("office", 4);
@@ -514,14 +514,14 @@ describe("renewed files", () => {
     // A file that cannot be taken keeps a reload from being done, and nothing changes.
     rmSync(at("office/key.pem"));
     portico.signal("SIGHUP");
-    await portico.says(/reload refused/);
+    await portico.message(/reload refused/);
     for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 2");
     await certify("office", 3);
     portico.signal("SIGHUP");
-    await portico.says(/configuration reloaded/);
+    await portico.message(/configuration reloaded/);
     for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 3");
     portico.signal("SIGUSR2");
-    await portico.says(/has taken over/);
+    await portico.message(/has taken over/);
     // Its streams are now the new master's.
     portico = undefined;
     await eventually(() => processes("master").length === 1, "for the old master to go", SELDOM);
@@ -577,13 +577,13 @@ describe("renewed Diffie-Hellman parameters", () => {
     renew(parameters("modp15"));
     for (const name of ["files.example.org", "office.example.org"])
       await eventually(async () => (await bits(name)) === 3072, "for the renewed ones", SOMETIMES);
-    await portico.says(/listeners\[0\]\.tls\.dhparam \(.*dhparam\.pem\) was renewed/);
+    await portico.message(/listeners\[0\]\.tls\.dhparam \(.*dhparam\.pem\) was renewed/);
     expect(portico.workers()).toEqual(workers);
     kept.write("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n");
     expect(String((await nextEvent(kept, "data"))[0])).toMatch(/^HTTP\/1.1 200/);
     kept.destroy();
     renew(parameters("modp5"));
-    await portico.says(/dhparam\.pem\) changed on disk and is refused.* has a prime of 1536 bits/);
+    await portico.message(/dhparam\.pem\) changed on disk and is refused.* has a prime of 1536 bits/);
     for (const pid of portico.workers()) process.kill(pid, "SIGKILL");
     await eventually(() => portico!.workers().length === 2, "for new workers");
     for (let i = 0; i < 4; i++) expect(await bits("files.example.org")).toBe(3072);

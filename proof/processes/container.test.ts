@@ -92,11 +92,11 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
 
   const signal = (name: NodeJS.Signals): boolean => process.kill(master, name);
   signal("SIGHUP");
-  await portico.says(/configuration reloaded/);
+  await portico.message(/configuration reloaded/);
   expect(portico.errors).toMatch(/^portico: configuration reloaded: .*\n$/);
   // Its end would be the end of the container, and of every request in it.
   signal("SIGUSR2");
-  await portico.says(/upgrade refused, the running portico stays/);
+  await portico.message(/upgrade refused, the running portico stays/);
   expect(portico.errors).toContain(
     "cannot upgrade: portico is the first process of its container [serve.upgrade-failed]",
   );
@@ -104,7 +104,7 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
   // A worker that dies is replaced, and leaves no zombie.
   await eventually(() => workersOf(master).length === 2, "for the old workers to go");
   process.kill(workersOf(master)[0]!, "SIGKILL");
-  await portico.says(/another one starts/);
+  await portico.message(/another one starts/);
   await eventually(() => workersOf(master).length === 2, "for a new worker");
   expect(await statusOverTls(https)).toBe(200);
   signal("SIGTERM");

@@ -106,10 +106,10 @@ test("half of a renewal is refused once, and the whole is taken once", async () 
   const one = await issue({ type: "ec", names: ["files.example.org"], name: "one" });
   const two = await issue({ type: "ec", names: ["files.example.org"], name: "two" });
   mount(one);
-  await portico.says(/was renewed/);
+  await portico.message(/was renewed/);
   portico.errors = "";
   mount({ key: two.key, cert: one.cert });
-  await portico.says(
+  await portico.message(
     /is refused, the one in service stays: .*tls\.key\): does not belong to the certificate/,
   );
   for (let i = 0; i < 6; i++) expect(await served()).toBe("one");

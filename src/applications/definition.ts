@@ -80,8 +80,8 @@ export type ApplicationAction<Part extends string = string> =
 
 /** A command that an administrator enters once, for a setting that is in no settings file. */
 export interface SettingsCommand {
-  /** The purpose of the command, in words. */
-  readonly says: string;
+  /** The purpose of the command. */
+  readonly purpose: string;
   /** The command line. */
   readonly command: string;
 }

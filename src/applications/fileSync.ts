@@ -144,7 +144,7 @@ export function daemonsOf({ fileServer, webdav, webApplication }: FileSyncUnits)
       // Service 2.4.
       command: {
         never: FASTCGI_START,
-        says: "the fastcgi start variant is used in the service unit",
+        message: "the fastcgi start variant is used in the service unit",
         fix: "Make the unit's ExecStart end in `start`, then run systemctl daemon-reload and restart it.",
       },
     }),
@@ -173,13 +173,13 @@ export function fileSyncTrees({ directory, avatarDirectory }: MediaDirectories, 
     {
       path: directory,
       code: "media-permissions",
-      says: "the media file or one of its directories is not readable by others",
+      message: "the media file or one of its directories is not readable by others",
       fix,
     },
     {
       path: avatarDirectory ?? `${directory}/avatars`,
       code: "avatar",
-      says: "the avatar path is not world readable",
+      message: "the avatar path is not world readable",
       fix,
     },
   ];
@@ -225,19 +225,19 @@ const UNREADY = [
   {
     evidence: { status: [404] },
     code: "web-application",
-    says: `the web application has no page at {path}: SITE_ROOT is not set to \`{path}\``,
+    message: `the web application has no page at {path}: SITE_ROOT is not set to \`{path}\``,
     ...restart("SITE_ROOT"),
   },
   {
     evidence: { status: [400], page: "other" },
     code: "web-application",
-    says: "the web application refuses the name {host}: ALLOWED_HOSTS does not contain it",
+    message: "the web application refuses the name {host}: ALLOWED_HOSTS does not contain it",
     ...restart("ALLOWED_HOSTS"),
   },
   {
     evidence: { statusNot: [302] },
     code: "web-application",
-    says: WEB_DAEMON,
+    message: WEB_DAEMON,
     fix: "Make the daemon listen on {upstream} and speak HTTP; its log has the details.",
   },
 ] as const;
@@ -259,22 +259,23 @@ function webRows({ scheme, host, path }: FileSyncPlace): ExpectationInput[] {
         ...UNREADY,
         {
           evidence: { location: "path" },
-          says: `the web application redirects to {location}: LOGIN_URL is not set to \`${login}\` (or SITE_ROOT not to \`${path}\`)`,
+          message: `the web application redirects to {location}: LOGIN_URL is not set to \`${login}\` (or SITE_ROOT not to \`${path}\`)`,
           because: ["public-urls"],
           ...restart("LOGIN_URL", "SITE_ROOT"),
         },
         {
           evidence: { location: "origin" },
-          says: "the web application redirects to {location}: SERVICE_URL is wrong, or the web application does not see the scheme and host of the request (Host, X-Forwarded-Proto)",
+          message:
+            "the web application redirects to {location}: SERVICE_URL is wrong, or the web application does not see the scheme and host of the request (Host, X-Forwarded-Proto)",
           because: ["public-urls"],
           ...restart("SERVICE_URL"),
         },
         ...(scheme === "https"
-          ? [{ evidence: { http2: false as const }, says: "the listener does not offer HTTP/2" }]
+          ? [{ evidence: { http2: false as const }, message: "the listener does not offer HTTP/2" }]
           : []),
         {
           evidence: {},
-          says: "the response is not the web application's: another program listens on its port",
+          message: "the response is not the web application's: another program listens on its port",
           because: ["public-urls"],
         },
       ],
@@ -305,7 +306,7 @@ const MEDIA: ExpectationInput = {
       "the media path in the config does not match the installation",
       "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
     ),
-    { evidence: {}, says: "the response is not from the media route" },
+    { evidence: {}, message: "the response is not from the media route" },
   ],
 };
 
@@ -323,9 +324,9 @@ function daemonRows(name: string, host: string, more: string): ExpectationInput[
       from: "upstream",
       fields: [{ name: "Server", version: false }],
       causes: [
-        { evidence: { status: [404] }, says: WRONG_NAME },
-        { evidence: { status: [502, 504] }, says: `the ${name} does not respond at {upstream}${more}` },
-        { evidence: {}, says: "the response is not from the application's virtual server" },
+        { evidence: { status: [404] }, message: WRONG_NAME },
+        { evidence: { status: [502, 504] }, message: `the ${name} does not respond at {upstream}${more}` },
+        { evidence: {}, message: "the response is not from the application's virtual server" },
       ],
     },
   ];

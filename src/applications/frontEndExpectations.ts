@@ -6,7 +6,7 @@ import { SERVER_NAME, WRONG_NAME } from "../model/rows.js";
 export const OWN_404 = {
   evidence: { status: [404], page: "proxy" },
   code: SERVER_NAME,
-  says: WRONG_NAME,
+  message: WRONG_NAME,
 } as const;
 
 /** The causes of a media file's 403 and 404. */
@@ -16,10 +16,11 @@ export const mediaCauses = (code: string, because: readonly string[], other: str
       evidence: { status: [403] },
       code,
       ...(because.length === 0 ? {} : { because }),
-      says: "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
+      message:
+        "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
       fix: "Read the path in the proxy's error log, and make it readable with chmod.",
     },
-    { evidence: { status: [404] }, code: SERVER_NAME, says: `${WRONG_NAME}, or ${other}`, fix },
+    { evidence: { status: [404] }, code: SERVER_NAME, message: `${WRONG_NAME}, or ${other}`, fix },
   ] as const;
 
 /** Expected responses of the front end's own routes. */
@@ -69,11 +70,12 @@ const DEFAULT_SERVER: ExpectationInput = {
   causes: [
     {
       evidence: { server: "version" },
-      says: "the default virtual server responds, but its page is missing",
+      message: "the default virtual server responds, but its page is missing",
     },
     {
       evidence: {},
-      says: "another virtual server or another program responded: the default virtual server is not enabled on the port",
+      message:
+        "another virtual server or another program responded: the default virtual server is not enabled on the port",
     },
   ],
 };
@@ -82,6 +84,6 @@ const REDIRECT = [
   OWN_404,
   {
     evidence: {},
-    says: "the listener is not in TLS mode, or the redirect names another host or port",
+    message: "the listener is not in TLS mode, or the redirect names another host or port",
   },
 ] as const;

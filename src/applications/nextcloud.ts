@@ -78,7 +78,7 @@ const untrusted = (place: PublicPlace) => ({
   evidence: { status: [400] },
   code: "public-urls",
   settings: ["trusted_domains"],
-  says: "{host} is not among the trusted domains of Nextcloud",
+  message: "{host} is not among the trusted domains of Nextcloud",
   fix: `Run, with an unused index: ${trustedDomain(place).command}`,
 });
 
@@ -98,27 +98,27 @@ const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): Expectati
     {
       evidence: { status: [503] },
       settings: ["maintenance"],
-      says: "Nextcloud is in maintenance mode or has to be upgraded",
+      message: "Nextcloud is in maintenance mode or has to be upgraded",
       fix: "Run: occ upgrade, then occ maintenance:mode --off",
     },
     {
       evidence: { location: "origin" },
       code: "public-urls",
       settings: ["overwriteprotocol", "overwritehost"],
-      says: "Nextcloud leads clients to {location}, which is not where they came from",
+      message: "Nextcloud leads clients to {location}, which is not where they came from",
       fix: `Run: ${protocol(scheme).command}; if the name is wrong: occ config:system:set overwritehost --value=${host}`,
     },
     {
       evidence: {},
       settings: ["overwritewebroot"],
-      says: "Nextcloud does not lead from / to its log-in page",
+      message: "Nextcloud does not lead from / to its log-in page",
       fix: "Check which program responds there; `overwritewebroot` must be empty for Nextcloud at /.",
     },
   ],
 });
 
-const setting = (says: string, name: string, value: string): SettingsCommand => ({
-  says,
+const setting = (purpose: string, name: string, value: string): SettingsCommand => ({
+  purpose,
   command: `occ config:system:set ${name} --value=${value}`,
 });
 
@@ -146,7 +146,7 @@ function commandsAt(place: PublicPlace, push: boolean): SettingsCommand[] {
     protocol(scheme),
     setting("Links of background jobs.", "overwrite.cli.url", origin),
     ...(push
-      ? [{ says: "Where clients find notify_push.", command: `occ notify_push:setup ${origin}/push` }]
+      ? [{ purpose: "Where clients find notify_push.", command: `occ notify_push:setup ${origin}/push` }]
       : []),
   ];
 }

@@ -61,12 +61,12 @@ const externalDomain = (web: ApplicationPart, { origin, origins }: PublicPlace):
   members: [{ name: "externalDomain", values: ["", ...origins.flatMap((one) => [one, `${one}/`])] }],
   causes: [
     ...noResponse(web),
-    { evidence: { statusNot: [200] }, says: "Immich does not tell its settings: it is older than 1.118" },
+    { evidence: { statusNot: [200] }, message: "Immich does not tell its settings: it is older than 1.118" },
     {
       evidence: {},
       code: "public-urls",
       settings: ["externalDomain"],
-      says: "links to shared photos lead to another External Domain than the public name",
+      message: "links to shared photos lead to another External Domain than the public name",
       fix: `Set External Domain to ${origin}: Administration, Settings, Server Settings; or \`server.externalDomain\` of the file that IMMICH_CONFIG_FILE names.`,
     },
   ],
@@ -80,7 +80,7 @@ export const immich = (): OneServer =>
     { port: 2283, seconds: 600, alive: "/api/server/ping" },
     {
       commands: ({ origin }) => [
-        { says: "Administration, Settings, Server Settings, External Domain:", command: origin },
+        { purpose: "Administration, Settings, Server Settings, External Domain:", command: origin },
       ],
       told: externalDomain,
       clients: {

@@ -58,7 +58,10 @@ export function alive(part: ApplicationPart, causes: Causes = []): readonly Expe
       causes: [
         ...noResponse(part),
         ...causes,
-        { evidence: {}, says: `the response is not the ${title}'s: another program listens on {upstream}` },
+        {
+          evidence: {},
+          message: `the response is not the ${title}'s: another program listens on {upstream}`,
+        },
       ],
     },
   ];
@@ -69,7 +72,7 @@ export const noResponse = ({ title }: ApplicationPart): Causes => [
   OWN_404,
   {
     evidence: { status: [502, 504] },
-    says: `the ${title} does not respond at {upstream}`,
+    message: `the ${title} does not respond at {upstream}`,
     fix: "Start the program, and read its log. If it listens on another address, set that address in `upstreams`.",
   },
 ];
@@ -80,7 +83,7 @@ const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1)
 export const served = (path: string, code: string, fix = false): Tree => ({
   path,
   code,
-  says: "a file or one of its directories is not readable by others",
+  message: "a file or one of its directories is not readable by others",
   fix,
 });
 

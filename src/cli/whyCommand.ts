@@ -182,13 +182,13 @@ function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly St
 }
 
 /** The failure of the request, as far as it is known. */
-function failureOf({ access }: FoundRequest): { token: string; says: string; fix: string } | undefined {
+function failureOf({ access }: FoundRequest): { token: string; message: string; fix: string } | undefined {
   const token = textOf(access?.fields?.["error"]);
   if (token === undefined) return undefined;
   const known = Object.hasOwn(ERROR_TOKENS, token) ? ERROR_TOKENS[token as ErrorToken] : undefined;
   return {
     token,
-    says: known?.says ?? "unknown to this version",
+    message: known?.message ?? "unknown to this version",
     fix: known?.fix ?? "Look at the error log.",
   };
 }
@@ -285,7 +285,7 @@ function foundText(
       : ["times\n", ...timesOf(found).map(([what, ms]) => `  ${`${ms} ms`.padStart(10)}  ${what}\n`)]),
     ...(failure === undefined
       ? []
-      : [`failed: ${shownText(failure.token, true)}\n  ${failure.says}\n    fix: ${failure.fix}\n`]),
+      : [`failed: ${shownText(failure.token, true)}\n  ${failure.message}\n    fix: ${failure.fix}\n`]),
     ...(errors.length === 0
       ? []
       : ["error log\n", ...errors.map((entry) => `  ${entryText(entry, secrets)}`)]),

@@ -66,7 +66,7 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
   main: required(text),
   routes: required(ofPlace(recordOf(ROUTE))),
   settings: ofPlace(listOf(record)),
-  commands: ofPlace(listOf(fields({ says: required(text), command: required(text) }))),
+  commands: ofPlace(listOf(fields({ purpose: required(text), command: required(text) }))),
   daemons: listOf(record),
   trees: listOf(record),
   rows: listOf(record),

@@ -1,7 +1,7 @@
 /** Facts about one way in which a request fails. */
 interface TokenFacts {
   /** The failure as a sentence without a full stop. */
-  readonly says: string;
+  readonly message: string;
   /** The fix, or where to look first. */
   readonly fix: string;
 }
@@ -15,103 +15,103 @@ interface TokenFacts {
  */
 export const ERROR_TOKENS = {
   dns_timeout: {
-    says: "no DNS server gave an address for the upstream's name within `connectTimeoutMs`",
+    message: "no DNS server gave an address for the upstream's name within `connectTimeoutMs`",
     fix: "check the DNS servers in /etc/resolv.conf, or give the upstream's address in its `url`",
   },
   dns_error: {
-    says: "the upstream's name has no address",
+    message: "the upstream's name has no address",
     fix: "correct the name in the upstream's `url`, or its DNS record; check it with `getent ahosts NAME`",
   },
   destination_not_found: {
-    says: "no route of the virtual server matches the path",
+    message: "no route of the virtual server matches the path",
     fix: "add a route, or request another path; `portico resolve URL` shows the route of a URL",
   },
   destination_unavailable: {
-    says: "every server of the upstream is down or drained",
+    message: "every server of the upstream is down or drained",
     fix: "start the servers again, or end their drain; `portico upstreams` shows their states",
   },
   destination_ip_unroutable: {
-    says: "this host has no route to the upstream's address",
+    message: "this host has no route to the upstream's address",
     fix: "correct the address in the upstream's `url`, or the routes of this host: `ip route get ADDRESS`",
   },
   connection_refused: {
-    says: "nothing listens at the upstream's address",
+    message: "nothing listens at the upstream's address",
     fix: "start the service, or correct port or path in the upstream's `url`",
   },
   connection_terminated: {
-    says: "the upstream closed the connection before it responded",
+    message: "the upstream closed the connection before it responded",
     fix: "look at the upstream's log: it crashed, restarted, or closes idle connections sooner than Portico (`idleTimeoutMs`)",
   },
   connection_timeout: {
-    says: "no connection to the upstream was made within `connectTimeoutMs`",
+    message: "no connection to the upstream was made within `connectTimeoutMs`",
     fix: "check that the upstream's host is up, and that its firewall accepts connections from this host",
   },
   connection_read_timeout: {
-    says: "the upstream paused in the middle of its response for longer than `readTimeoutMs`",
+    message: "the upstream paused in the middle of its response for longer than `readTimeoutMs`",
     fix: "look at the upstream's log; if such a pause is normal for this upstream, raise `readTimeoutMs`",
   },
   connection_write_timeout: {
-    says: "the upstream read nothing of the request for longer than `sendTimeoutMs`",
+    message: "the upstream read nothing of the request for longer than `sendTimeoutMs`",
     fix: "check whether the upstream hangs; if it only stores uploads slowly, raise `sendTimeoutMs`",
   },
   connection_limit_reached: {
-    says: "no connection to the upstream was free, and the queue was full or the wait too long",
+    message: "no connection to the upstream was free, and the queue was full or the wait too long",
     fix: "find out what keeps the upstream busy, or raise its `connectionsMax`, `queuedRequestsMax` or `queueTimeoutMs`",
   },
   tls_protocol_error: {
-    says: "the upstream does not speak TLS, or no TLS version or cipher that Portico supports",
+    message: "the upstream does not speak TLS, or no TLS version or cipher that Portico supports",
     fix: "correct port or scheme of the upstream's `url`; the error log has OpenSSL's reason",
   },
   tls_certificate_error: {
-    says: "the upstream's certificate has expired, is not trusted, or is for another name",
+    message: "the upstream's certificate has expired, is not trusted, or is for another name",
     fix: "renew the certificate, or set `tls.caFile` or `tls.serverName` of the upstream; the error log has the reason",
   },
   tls_alert_received: {
-    says: "the upstream refused the TLS handshake",
+    message: "the upstream refused the TLS handshake",
     fix: "look at the error log for the alert; if the upstream demands a client certificate, set `tls.certificateFile`",
   },
   http_request_error: {
-    says: "the request is malformed, too long, or was not sent in time",
+    message: "the request is malformed, too long, or was not sent in time",
     fix: "correct the client; for long bodies raise `requestBodyBytesMax`, for slow bodies `requestBodyTimeoutMs`",
   },
   http_request_denied: {
-    says: "`portico maintenance` or `portico quiesce` refuses such requests at present",
+    message: "`portico maintenance` or `portico quiesce` refuses such requests at present",
     fix: "end a maintenance with `portico maintenance off`; a quiesce ends with its command",
   },
   http_response_incomplete: {
-    says: "the upstream's response ended before it was complete",
+    message: "the upstream's response ended before it was complete",
     fix: "look at the upstream's log: it crashed, or sent fewer bytes than its `Content-Length` says",
   },
   http_response_header_section_size: {
-    says: "the head of the upstream's response is longer than `headBytesMax`",
+    message: "the head of the upstream's response is longer than `headBytesMax`",
     fix: "raise `headBytesMax` of the upstream, or make the upstream set fewer cookies",
   },
   http_response_transfer_coding: {
-    says: "the upstream's response has a malformed chunked transfer coding",
+    message: "the upstream's response has a malformed chunked transfer coding",
     fix: "look at the error log for the defect, and correct the upstream",
   },
   http_response_timeout: {
-    says: "the upstream did not begin its response within `readTimeoutMs`",
+    message: "the upstream did not begin its response within `readTimeoutMs`",
     fix: "check whether the upstream hangs; if it only takes long, raise `readTimeoutMs`",
   },
   http_upgrade_failed: {
-    says: "the upstream responded to a WebSocket request over HTTP/2 with 2xx instead of 101",
+    message: "the upstream responded to a WebSocket request over HTTP/2 with 2xx instead of 101",
     fix: "check that the upstream serves WebSockets at this path",
   },
   http_protocol_error: {
-    says: "the upstream's response is not valid HTTP",
+    message: "the upstream's response is not valid HTTP",
     fix: "look at the error log for the defect, and correct the upstream",
   },
   proxy_internal_error: {
-    says: "Portico itself failed: an internal fault, a disk error, or no file descriptors or ports left",
+    message: "Portico itself failed: an internal fault, a disk error, or no file descriptors or ports left",
     fix: "look at the error log, and report each line with `internal fault`",
   },
   proxy_configuration_error: {
-    says: "this host does not let Portico connect to the upstream",
+    message: "this host does not let Portico connect to the upstream",
     fix: "let the proxy's user connect: correct group and mode of the socket, or the rules of this host's firewall",
   },
   client_gone: {
-    says: "the client closed the connection or reset the stream before it had the whole response",
+    message: "the client closed the connection or reset the stream before it had the whole response",
     fix: "nothing, if users stop downloads or close pages; else compare the timeouts of the client and of proxies in front of Portico",
   },
 } as const satisfies Readonly<Record<string, TokenFacts>>;

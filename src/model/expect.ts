@@ -99,7 +99,7 @@ export const expectedEvidence = z
 
 export const expectedCause = z.strictObject({
   evidence: expectedEvidence,
-  says: line(
+  message: line(
     "The cause in words; `{status}`, `{location}`, `{host}`, `{path}` and `{upstream}` stand for values of " +
       "the request and the response.",
   ),

@@ -75,13 +75,13 @@ export const row = z.strictObject({
 export const tree = z.strictObject({
   path: filePath("Path of the directory."),
   code: name(TOLD_BY),
-  says: line("The cause in words, if others cannot read something in the directory."),
+  message: line("The cause in words, if others cannot read something in the directory."),
   fix: flag(false, "Whether activation makes the directory readable by others."),
 });
 
 export const commandRule = z.strictObject({
   never: line("Regular expression that the daemon's command must not match, ignoring case."),
-  says: line("The cause in words, if the command matches."),
+  message: line("The cause in words, if the command matches."),
   fix: line("How to fix the cause."),
 });
 

@@ -8,7 +8,7 @@ export interface Outcome {
   /** `copymove/move_coll#11`: suite, test and its place, since names repeat. */
   readonly test: string;
   readonly result: "pass" | "fail" | "skip";
-  readonly says?: string;
+  readonly message?: string;
 }
 
 const LITMUS_MS_MAX = 180_000;
@@ -46,9 +46,9 @@ export function readLitmus(text: string): Outcome[] {
     else if (name !== undefined) test = `${suite}/${name}#${number}`;
     else if (complaint !== undefined) warning = complaint.trim();
     else if (test !== "") {
-      const says = result === "pass" ? warning : (reason ?? "").trim();
+      const message = result === "pass" ? warning : (reason ?? "").trim();
       const kind = result === "pass" ? "pass" : result === "FAIL" ? "fail" : "skip";
-      outcomes.push({ test, result: kind, ...(says === "" ? {} : { says }) });
+      outcomes.push({ test, result: kind, ...(message === "" ? {} : { message }) });
       [test, warning] = ["", ""];
     }
   }
@@ -71,21 +71,23 @@ export function unfit(direct: readonly Outcome[], mustPass: readonly Suite[]): s
     ),
     ...mustPass
       .flatMap(of)
-      .flatMap(({ test, result, says = "" }) => (result === "pass" ? [] : `${test}: ${result} ${says}`)),
+      .flatMap(({ test, result, message = "" }) =>
+        result === "pass" ? [] : `${test}: ${result} ${message}`,
+      ),
   ];
 }
 
 /** Tests that do worse behind the front end than directly: failed or not run there, or with another complaint. */
 export function worse(direct: readonly Outcome[], behind: readonly Outcome[]): string[] {
   const there = new Map(behind.map((outcome) => [outcome.test, outcome]));
-  return direct.flatMap(({ test, result, says }) => {
+  return direct.flatMap(({ test, result, message }) => {
     if (result !== "pass") return [];
     const other = there.get(test);
-    if (other?.result === "pass" && other.says === says) return [];
+    if (other?.result === "pass" && other.message === message) return [];
     // One test looks at the bytes of the connection, and litmus leaves it out over TLS.
-    if (other?.result === "skip" && other.says === "skipping for SSL server") return [];
+    if (other?.result === "skip" && other.message === "skipping for SSL server") return [];
     return [
-      `${test}: ${other?.result ?? "missing"} ${other?.says ?? ""} (directly: ${result} ${says ?? ""})`,
+      `${test}: ${other?.result ?? "missing"} ${other?.message ?? ""} (directly: ${result} ${message ?? ""})`,
     ];
   });
 }

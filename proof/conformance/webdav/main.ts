@@ -84,8 +84,8 @@ async function measure(name: string): Promise<Way[]> {
         passed: outcomes.filter(({ result }) => result === "pass").length,
         failed: outcomes
           .filter(({ result }) => result !== "pass")
-          .map(({ test, says }) => `${test}: ${says ?? ""}`),
-        warnings: outcomes.filter(({ result, says }) => result === "pass" && says !== undefined).length,
+          .map(({ test, message }) => `${test}: ${message ?? ""}`),
+        warnings: outcomes.filter(({ result, message }) => result === "pass" && message !== undefined).length,
         worse: worse(direct, outcomes),
         unfit: way === "direct" ? unfit(outcomes, SERVERS[name]!.passes) : [],
         tree: await treeThrough(origin + DAV_PATH, server.root, SERVERS[name]!.transfers ?? 4),

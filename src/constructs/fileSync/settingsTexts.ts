@@ -40,4 +40,4 @@ interface SettingsTextsProps {
 }
 
 const commandText = ({ commands }: ApplicationDefinition, place: PublicPlace): string =>
-  (commands?.(place) ?? []).map(({ says, command }) => `# ${says}\n${command}\n`).join("\n");
+  (commands?.(place) ?? []).map(({ purpose, command }) => `# ${purpose}\n${command}\n`).join("\n");

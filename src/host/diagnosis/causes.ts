@@ -9,10 +9,10 @@ import type { ProbeFailure } from "./probe.js";
 export function causeOfResponse(row: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
   const found =
     otherServer(row, response) ?? row.causes.find(({ evidence }) => shows(row, response, evidence));
-  const { says, ...cause } = found ?? commonCause(row, response);
+  const { message, ...cause } = found ?? commonCause(row, response);
   return {
     ...cause,
-    says: filled(says, row, response),
+    message: filled(message, row, response),
     ...(cause.fix && { fix: filled(cause.fix, row, response) }),
   };
 }
@@ -23,18 +23,18 @@ function otherServer(
   response: ReceivedResponse,
 ): ExpectedCause | undefined {
   if (!unversioned || !isVersioned(response.headers["server"])) return undefined;
-  return { evidence: {}, code: SERVER_NAME, says: `the default virtual server responded: ${WRONG_NAME}` };
+  return { evidence: {}, code: SERVER_NAME, message: `the default virtual server responded: ${WRONG_NAME}` };
 }
 
 function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
   const evidence = {};
   if (response.status === 404 && isOwnErrorPage(response))
-    return { evidence, code: SERVER_NAME, says: WRONG_NAME };
+    return { evidence, code: SERVER_NAME, message: WRONG_NAME };
   if (response.status === 503 && response.headers["retry-after"] !== undefined)
     return { evidence, ...REFUSED_FOR_NOW };
   if (upstream === undefined || (response.status !== 502 && response.status !== 504))
-    return { evidence, says: "the response is not that of the deployed proxy" };
-  const says =
+    return { evidence, message: "the response is not that of the deployed proxy" };
+  const message =
     response.status === 502 ? "refuses connections or breaks them off" : "does not respond in time";
   // Of a port, a refusal says it all.
   const right = upstream.startsWith("unix:")
@@ -43,7 +43,7 @@ function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse)
       ? " If the program runs, the proxy's error log names the fault of its certificate."
       : "";
   const fix = `Start the program that should listen on {upstream}.${right}`;
-  return { evidence, says: `the upstream {upstream} ${says}`, fix };
+  return { evidence, message: `the upstream {upstream} ${message}`, fix };
 }
 
 /** Whether a response shows all that a cause needs. */
@@ -125,7 +125,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
 }
 
 const REFUSED_FOR_NOW = {
-  says: "the proxy, or a server behind it, refuses requests for now",
+  message: "the proxy, or a server behind it, refuses requests for now",
   fix: "`portico maintenance status` shows requests that a command refuses; the proxy's error log names an upstream that has reached its limit.",
 };
 

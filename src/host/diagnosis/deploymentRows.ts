@@ -81,7 +81,7 @@ function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
   return (deployment?.services.daemons ?? []).flatMap(({ unit, command: rule, code: told }) => {
     const command = units?.daemons?.find(({ name }) => name === unit)?.command ?? "";
     if (told !== code || rule === undefined || !new RegExp(rule.never, "i").test(command)) return [];
-    return [{ cause: rule.says, evidence: [`${unit}: ExecStart=${command}`], fix: rule.fix }];
+    return [{ cause: rule.message, evidence: [`${unit}: ExecStart=${command}`], fix: rule.fix }];
   });
 }
 
@@ -116,7 +116,7 @@ function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): F
   const [tree] = trees;
   if (lacking.length === 0 || tree === undefined) return [];
   const fixes = lacking.slice(0, SHOWN_MAX).map(({ fix }) => fix);
-  return [{ cause: tree.says, evidence: listed(lacking), fix: fixes.join("; ") }];
+  return [{ cause: tree.message, evidence: listed(lacking), fix: fixes.join("; ") }];
 }
 
 const violationsOf = ({ trees }: Evidence, code: string): TreeViolation[] =>

@@ -140,5 +140,5 @@ export interface SeenUpstreamServer {
   /** `refused`: the proxy takes it for up, and a connection from here failed. */
   readonly state: "up" | "drained" | "down" | "out" | "refused";
   /** The state in words, with the error that the proxy, or a connection from here, got. */
-  readonly says: string;
+  readonly message: string;
 }

@@ -26,14 +26,14 @@ export interface Expectation {
   readonly field?: string;
   /** The URLs of which a `Location` has to lead to one. */
   readonly targets?: readonly string[];
-  readonly says: string;
+  readonly message: string;
   holds(response: ReceivedResponse): boolean;
   seen(response: ReceivedResponse): string;
 }
 
 export function status(expected: number): Expectation {
   return {
-    says: String(expected),
+    message: String(expected),
     holds: (response) => response.status === expected,
     seen: (response) => String(response.status),
   };
@@ -42,7 +42,7 @@ export function status(expected: number): Expectation {
 /** One of several statuses. */
 export function statusOf(expected: readonly number[]): Expectation {
   return {
-    says: expected.join(" or "),
+    message: expected.join(" or "),
     holds: (response) => expected.includes(response.status),
     seen: (response) => String(response.status),
   };
@@ -51,7 +51,7 @@ export function statusOf(expected: readonly number[]): Expectation {
 /** The response is a file, or leads to one. */
 export function servesFile(): Expectation {
   return {
-    says: "a file (not a 4xx or 5xx)",
+    message: "a file (not a 4xx or 5xx)",
     holds: (response) => response.status < 400,
     seen: (response) => String(response.status),
   };
@@ -60,7 +60,7 @@ export function servesFile(): Expectation {
 /** Any status but those of the 500s: a directory without an index has no file at its own path. */
 export function serves(): Expectation {
   return {
-    says: "a response (not a 5xx)",
+    message: "a response (not a 5xx)",
     holds: (response) => response.status < 500,
     seen: (response) => String(response.status),
   };
@@ -72,7 +72,7 @@ export function serves(): Expectation {
  */
 export function fromUpstream(): Expectation {
   return {
-    says: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
+    message: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
     holds: (response) =>
       response.status !== 502 &&
       response.status !== 504 &&
@@ -85,7 +85,7 @@ export function fromUpstream(): Expectation {
 /** HTTP/2, as ALPN negotiated it. */
 export function http2(): Expectation {
   return {
-    says: "HTTP/2",
+    message: "HTTP/2",
     holds: (response) => response.protocol === "HTTP/2",
     seen: (response) => response.protocol,
   };
@@ -94,7 +94,7 @@ export function http2(): Expectation {
 /** A certificate that covers the requested name, from any issuer. */
 export function certificateFor(name: string): Expectation {
   return {
-    says: `a certificate for ${name}`,
+    message: `a certificate for ${name}`,
     holds: ({ certificate }) => certificate?.covers === true,
     seen: ({ certificate }) =>
       certificate === undefined ? "no certificate" : `a certificate for ${certificate.subjectAltName}`,
@@ -121,7 +121,7 @@ export function location(...targets: readonly string[]): Expectation {
 export function member({ name, values }: NonNullable<ExpectedRow["members"]>[number]): Expectation {
   const text = (value: unknown): string => `${name}: ${JSON.stringify(value)}`;
   return {
-    says: values.map(text).join(" or "),
+    message: values.map(text).join(" or "),
     holds: (response) => values.includes(membersOf(response)?.[name] as string),
     seen: (response) => {
       const value = membersOf(response)?.[name];
@@ -163,7 +163,7 @@ export function fieldPresent(name: string): Expectation {
 
 /** A field that is not there. */
 export function fieldAbsent(name: string): Expectation {
-  return { ...fieldWhere(name, "", (received) => received === undefined), says: `no ${name}` };
+  return { ...fieldWhere(name, "", (received) => received === undefined), message: `no ${name}` };
 }
 
 /** A field as a row of a deployment has it; media types without regard to case and spacing. */
@@ -205,7 +205,7 @@ function fieldWhere(
   const lower = name.toLowerCase();
   return {
     field: name,
-    says: value === "" ? name : `${name}: ${value}`,
+    message: value === "" ? name : `${name}: ${value}`,
     holds: (response) => accepts(response.headers[lower]),
     seen: (response) =>
       response.headers[lower] === undefined ? `no ${name}` : `${name}: ${response.headers[lower]}`,

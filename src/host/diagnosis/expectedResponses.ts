@@ -205,10 +205,10 @@ class Site {
     request: ProbeRequest,
   ): Expectation[] {
     const { status: wanted, from, location: target, fields, members } = row;
-    const says = wanted ?? from ?? target ?? fields ?? members;
+    const message = wanted ?? from ?? target ?? fields ?? members;
     return [
       ...(row.http2 === true && listener.protocol === "https" && listener.http2 ? [http2()] : []),
-      ...(says === undefined ? promised(server, route, request) : []),
+      ...(message === undefined ? promised(server, route, request) : []),
       ...(wanted === undefined ? [] : [typeof wanted === "number" ? status(wanted) : statusOf(wanted)]),
       ...(from === undefined ? [] : [fromUpstream()]),
       ...(target === undefined ? [] : [location(...this.leadsTo(target, route, request))]),
@@ -242,7 +242,7 @@ class Site {
           certificate: true as const,
           request,
           expected: this.configured(request, listener, [certificateFor(asked)]),
-          causes: [{ evidence: {}, says: CERTIFICATE }],
+          causes: [{ evidence: {}, message: CERTIFICATE }],
           unversioned: false,
         };
       }),

@@ -56,7 +56,7 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
   const base = {
     name: row.name,
     request: describe(row),
-    expected: row.expected.map((e) => e.says).join(", "),
+    expected: row.expected.map((e) => e.message).join(", "),
   };
   if (outcome === undefined) {
     const { reason, fix, unseen } = row.notProbed!;
@@ -74,7 +74,7 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
   const { response } = outcome;
   const seen = row.expected.map((e) => e.seen(response)).join(", ");
   if (row.expected.every((e) => e.holds(response))) return { ...base, pass: true, seen };
-  const { says: cause, evidence: _, ...more } = causeOfResponse(row, response);
+  const { message: cause, evidence: _, ...more } = causeOfResponse(row, response);
   return { ...base, pass: false, seen, cause, ...more };
 }
 

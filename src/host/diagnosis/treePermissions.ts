@@ -30,7 +30,7 @@ export function servedTrees(
   const actions = virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action));
   const served = new Set(actions.flatMap((action) => directoriesOf(action).map(({ value }) => value)));
   const untold = [...served].filter((path) => !trees.some((tree) => isIn(path, tree.path))).sort();
-  return [...untold.map((path) => ({ path, code: DIRECTORIES, says: UNREADABLE, fix: false })), ...trees];
+  return [...untold.map((path) => ({ path, code: DIRECTORIES, message: UNREADABLE, fix: false })), ...trees];
 }
 
 const UNREADABLE = "a file that a static route serves, or a directory on its way, is not readable by others";

@@ -30,16 +30,16 @@ async function seen(upstream: string, server: ListedServer, timeoutMs: number): 
   const { url, backup, drained, down, outIn, inProgress, why } = server;
   const base = { upstream, url, backup };
   if (drained)
-    return { ...base, state: "drained", says: `drained by command, with ${inProgress} in progress` };
-  if (down === true) return { ...base, state: "down", says: `down by its checks${because(why)}` };
+    return { ...base, state: "drained", message: `drained by command, with ${inProgress} in progress` };
+  if (down === true) return { ...base, state: "down", message: `down by its checks${because(why)}` };
   if (outIn > 0) {
     const workers = `${outIn} worker${outIn === 1 ? "" : "s"}`;
-    return { ...base, state: "out", says: `left out by ${workers}${because(why)}` };
+    return { ...base, state: "out", message: `left out by ${workers}${because(why)}` };
   }
   const failed = await connectionFailure(url, Math.min(timeoutMs, CONNECT_MS));
   if (failed !== undefined)
-    return { ...base, state: "refused", says: `a connection from here failed: ${failed}` };
-  return { ...base, state: "up", says: `up, with ${inProgress} in progress` };
+    return { ...base, state: "refused", message: `a connection from here failed: ${failed}` };
+  return { ...base, state: "up", message: `up, with ${inProgress} in progress` };
 }
 
 const because = (why: string | undefined): string => (why === undefined ? "" : `: ${why}`);
@@ -66,15 +66,15 @@ const CONNECT_MS = 3_000;
 const serves = ({ state }: SeenUpstreamServer): boolean => state === "up";
 
 /** A row of `portico check --live`; a drained server is not a failure. */
-export function checkedServer({ upstream, url, state, says }: SeenUpstreamServer): CheckedResponse {
+export function checkedServer({ upstream, url, state, message }: SeenUpstreamServer): CheckedResponse {
   const request = `server ${url}`;
   const pass = state === "up" || state === "drained";
-  return { name: `upstream ${upstream}`, pass, request, expected: "it gets requests", seen: says };
+  return { name: `upstream ${upstream}`, pass, request, expected: "it gets requests", seen: message };
 }
 
 /** A row of `portico doctor`. */
 export function judgeUpstreamServers(servers: readonly SeenUpstreamServer[]): Verdict {
-  const lines = servers.map(({ upstream, url, says }) => `${upstream}: ${url}: ${says}`);
+  const lines = servers.map(({ upstream, url, message }) => `${upstream}: ${url}: ${message}`);
   const others = servers.filter((one) => !serves(one));
   if (others.length === 0) return ok(...lines);
   const fixes = others.map(({ upstream, url, state }) =>

@@ -126,8 +126,8 @@ export function tlsFailure(error: Error & { readonly code?: string }, name: stri
   const { code = "" } = error;
   const known = FAILURES.find(({ codes }) => codes.test(code));
   if (known !== undefined) {
-    const [says, fix] = [known.says, known.fix].map((text) => text.replaceAll("{name}", name));
-    return `TLS to upstream failed (${code}): ${says}; ${fix}`;
+    const [message, fix] = [known.message, known.fix].map((text) => text.replaceAll("{name}", name));
+    return `TLS to upstream failed (${code}): ${message}; ${fix}`;
   }
   // OpenSSL's reason is in the code; the rest of its message is file names and numbers.
   return /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(code) ? `TLS to upstream failed (${code})` : undefined;
@@ -144,50 +144,50 @@ export function tlsToken(code: string): ErrorToken {
 interface Failure {
   /** Codes of Node and of OpenSSL's verification and alerts. */
   readonly codes: RegExp;
-  readonly says: string;
+  readonly message: string;
   readonly fix: string;
 }
 
 const FAILURES: readonly Failure[] = [
-  { codes: /^CERT_HAS_EXPIRED$/, says: "its certificate has expired", fix: "renew it at the upstream" },
+  { codes: /^CERT_HAS_EXPIRED$/, message: "its certificate has expired", fix: "renew it at the upstream" },
   {
     codes: /^CERT_NOT_YET_VALID$/,
-    says: "its certificate is not valid yet",
+    message: "its certificate is not valid yet",
     fix: "set the clocks of both hosts",
   },
   {
     codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    says: 'its certificate is not for "{name}"',
+    message: 'its certificate is not for "{name}"',
     fix: "set `tls.serverName` to a name of the certificate",
   },
   {
     codes: /SELF_SIGNED_CERT|^UNABLE_TO_/,
-    says: "its certificate is from an unknown authority",
+    message: "its certificate is from an unknown authority",
     fix: "set `tls.caFile` to the authority's root certificate, and let the upstream send the intermediate certificates",
   },
   {
     codes: /_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD_TOO_SMALL)$/,
-    says: "it does not speak TLS on this port",
+    message: "it does not speak TLS on this port",
     fix: "use another port, or an `http` URL",
   },
   {
     codes: /_(?:UNSUPPORTED_PROTOCOL|ALERT_PROTOCOL_VERSION)$/,
-    says: "it speaks neither TLS 1.2 nor TLS 1.3",
+    message: "it speaks neither TLS 1.2 nor TLS 1.3",
     fix: "upgrade the upstream",
   },
   {
     codes: /_ALERT_(?:CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)$/,
-    says: "it refuses the handshake, possibly because it requires a client certificate",
+    message: "it refuses the handshake, possibly because it requires a client certificate",
     fix: "set `tls.certificateFile` and `tls.privateKeyFile`",
   },
   {
     codes: /_ALERT_(?:UNKNOWN_CA|ACCESS_DENIED|CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE)/,
-    says: "it refuses the client certificate",
+    message: "it refuses the client certificate",
     fix: "let the upstream trust the authority of `tls.certificateFile`",
   },
   {
     codes: /_UNRECOGNIZED_NAME$/,
-    says: 'it does not know the name "{name}"',
+    message: 'it does not know the name "{name}"',
     fix: "set `tls.serverName` to a name that the upstream knows",
   },
 ];
