@@ -1,6 +1,5 @@
-import type { Case } from "./case.js";
+import { type Case, readPath } from "./case.js";
 import { faultsOf } from "./faults.js";
-import { readPath } from "./targets.js";
 
 /** What a case broke. */
 export interface Failure {

@@ -1,5 +1,3 @@
-import { type Target, TARGETS } from "./targets.js";
-
 /**
  * What is played: a few clients of one upstream, each with some exchanges on one connection. A case is plain data, so
  * that it can be made from a seed, shrunk and printed.
@@ -13,6 +11,22 @@ export interface Case {
 }
 
 export type Protocol = "http" | "https" | "h2";
+
+/** A route, as far as its clients and who judges what they get have to know it. */
+export interface Target {
+  /** Begins the path. */
+  readonly letter: string;
+  /** Who answers: the lane's upstream, none, or the proxy. */
+  readonly answeredBy: "lane" | "none" | "file" | "proxy";
+  /** The longest request body; undefined for any. */
+  readonly bodyBytesMax?: number;
+  /** How long the client may be silent within a body; undefined for longer than anything is played. */
+  readonly bodyTimeoutMs?: number;
+  /** Its upstream has one connection at a time, for which requests wait. */
+  readonly narrow?: boolean;
+  /** What the proxy answers without an upstream. */
+  readonly own?: { readonly status: number; readonly body: Buffer | undefined };
+}
 
 export interface ClientScript {
   readonly protocol: Protocol;
@@ -129,6 +143,16 @@ export const HTTP2_PIECE_BYTES_MAX = 16_000;
 export const idOf = (index: number, client: number, exchange: number): string =>
   `${index}.${client}.${exchange}`;
 
+/** What follows the host in a request. */
+export const pathOf = (lane: number, id: string, { letter, answeredBy }: Target): string =>
+  `/${letter}${lane}/${answeredBy === "file" ? "file?" : ""}${id}`;
+
+/** What such a path says. */
+export function readPath(path: string): { letter: string; lane: number; id: string } | undefined {
+  const [, letter, lane, id] = /^\/([a-z])(\d+)\/(?:file\?)?([\d.]+)$/.exec(path) ?? [];
+  return letter === undefined ? undefined : { letter, lane: Number(lane), id: id! };
+}
+
 /**
  * Bytes that tell whose they are, and in which order: no two ids have the same, and the very first ones differ.
  * @param what `body`, `response`, `up` or `down`: every direction has its own
@@ -154,7 +178,7 @@ export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }:
 export const opensTunnel = (client: ClientScript, exchange: ExchangeScript): boolean =>
   isUpgrade(client, exchange) &&
   exchange.response.status === 101 &&
-  TARGETS[exchange.to].answeredBy === "lane";
+  exchange.to.answeredBy === "lane";
 
 /** Whether a body, as it is sent, ends as it says. */
 export function isComplete({ protocol }: ClientScript, body: BodyScript): boolean {

@@ -5,7 +5,6 @@ import type { Part, Turn } from "./input.js";
 import { Violation } from "../../testkit/messages.js";
 import { connectTls } from "../../testkit/tlsClient.js";
 import { Changes } from "../../testkit/waiting.js";
-import { TARGETS } from "./targets.js";
 
 /** What a client got for one exchange. */
 export interface Outcome {
@@ -260,4 +259,4 @@ export abstract class Client {
 
 /** Whether only the proxy's patience ends the request. */
 export const isTimedOut = ({ to, body }: ExchangeScript): boolean =>
-  TARGETS[to].bodyTimeoutMs !== undefined && body?.end === "never";
+  to.bodyTimeoutMs !== undefined && body?.end === "never";

@@ -30,7 +30,7 @@ describe("a case", () => {
     expect(found(all.map(({ response }) => response.held))).toHaveLength(4);
     expect(all.some(({ upgrade, response }) => upgrade && response.status === 101)).toBe(true);
     expect(all.some(({ body }) => body !== undefined && body.off > 0)).toBe(true);
-    expect(all.some(({ to, body }) => to === "limited" && body?.framing === "chunked")).toBe(true);
+    expect(all.some(({ to, body }) => to === TARGETS.limited && body?.framing === "chunked")).toBe(true);
   });
 
   test.each([
@@ -83,7 +83,7 @@ describe("a case that fails", () => {
     expect(clients[0]!.exchanges).toMatchObject([
       {
         method: "GET",
-        to: "plain",
+        to: TARGETS.plain,
         body: undefined,
         response: { framing: "chunked", flaw: "none", bytes: 10 },
       },

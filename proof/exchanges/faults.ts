@@ -6,8 +6,8 @@ import {
   INFORMATIONAL_MAX,
   isComplete,
   isUpgrade,
+  type Target,
 } from "./case.js";
-import { type Target, TARGETS } from "./targets.js";
 
 /** Who is at fault in an exchange, by its script: nobody else may be blamed, and only then may it fail. */
 export interface Faults {
@@ -27,11 +27,11 @@ export const isOverLimit = ({ to, body }: ExchangeScript): boolean =>
   body !== undefined && body.bytes + Math.max(0, body.off) > bodyBytesMaxOf(to);
 
 /** The longest body that a route takes. */
-export const bodyBytesMaxOf = (to: Target): number => TARGETS[to].bodyBytesMax ?? Infinity;
+export const bodyBytesMaxOf = (to: Target): number => to.bodyBytesMax ?? Infinity;
 
 /** A machine that is busy may let any client be silent for longer than the route allows. */
 export const mayTimeOut = ({ to, body }: ExchangeScript): boolean =>
-  TARGETS[to].bodyTimeoutMs !== undefined && body !== undefined;
+  to.bodyTimeoutMs !== undefined && body !== undefined;
 
 /** Whether what the client sends for one exchange is not a request, or one that is refused. */
 export function isBroken(client: ClientScript, exchange: ExchangeScript): boolean {
@@ -68,16 +68,16 @@ export const isRepeatable = (client: ClientScript, exchange: ExchangeScript): bo
 
 /** Whether others of the case may hold what it waits for. */
 function isBusy({ clients, together }: Case, client: ClientScript, exchange: ExchangeScript): boolean {
-  if (TARGETS[exchange.to].narrow !== true) return false;
+  if (exchange.to.narrow !== true) return false;
   const others = together ? clients : [client];
-  return others.some(({ exchanges }) => exchanges.some((one) => one !== exchange && TARGETS[one.to].narrow));
+  return others.some(({ exchanges }) => exchanges.some((one) => one !== exchange && one.to.narrow));
 }
 
 export function faultsOf(played: Case, client: ClientScript, exchange: ExchangeScript): Faults {
   return {
     client: isBroken(client, exchange) || client.abort !== undefined || mayTimeOut(exchange),
     upstream:
-      TARGETS[exchange.to].answeredBy === "none" ||
+      exchange.to.answeredBy === "none" ||
       exchange.response.held === "forever" ||
       exchange.response.informational.length > INFORMATIONAL_MAX ||
       !isWhole(exchange) ||

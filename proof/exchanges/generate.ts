@@ -8,13 +8,14 @@ import {
   HTTP2_PIECE_BYTES_MAX,
   type Protocol,
   type Splits,
+  type Target,
   type TunnelScript,
 } from "./case.js";
 import { isBroken } from "./faults.js";
 import { responseBy, FINE_BYTES, lengthBy } from "./generateResponse.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns, LANE_MIN } from "./input.js";
-import { type Target, TARGETS } from "./targets.js";
+import { TARGETS } from "./targets.js";
 
 /** Of so many cases, the first are one small case that is split at another border in each, as many as it has. */
 const BLOCK = 512;
@@ -91,9 +92,9 @@ class Maker {
   private waitingClients(): ClientScript[] {
     const { chance } = this;
     const first = this.runningClient(chance.of("http", "https", "h2"));
-    const holding = { ...first, exchanges: first.exchanges.map((e) => ({ ...e, to: "narrow" as const })) };
+    const holding = { ...first, exchanges: first.exchanges.map((e) => ({ ...e, to: TARGETS.narrow })) };
     const count = chance.of(1, 1, 2, 3);
-    const to = (): Target => chance.of("narrow", "tight", "tight");
+    const to = (): Target => TARGETS[chance.of("narrow", "tight", "tight")];
     return [
       holding,
       ...Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2"), to())),
@@ -108,7 +109,7 @@ class Maker {
       ...({ status: 200, flaw: "none", then: "keep", when: "complete", held: "no" } as const),
       ...({ informational: [], apart: false, framing: "length" } as const),
     };
-    const plain = { method: "GET", to: "plain", upgrade: false, expect: "none" } as const;
+    const plain = { method: "GET", to: TARGETS.plain, upgrade: false, expect: "none" } as const;
     return {
       protocol: "http",
       pipelined: false,
@@ -126,7 +127,7 @@ class Maker {
       abort: undefined,
       exchanges: client.exchanges.slice(0, 2).map((exchange) => ({
         ...unheld(exchange),
-        to: TARGETS[exchange.to].answeredBy === "lane" ? exchange.to : "plain",
+        to: exchange.to.answeredBy === "lane" ? exchange.to : TARGETS.plain,
         tunnel: { ...exchange.tunnel, up: Math.min(exchange.tunnel.up, SMALL_BYTES) },
         body: exchange.body === undefined ? undefined : smaller(exchange.body),
       })),
@@ -167,9 +168,9 @@ class Maker {
 
   private target(): Target {
     const { chance } = this;
-    if (chance.is(0.55)) return "plain";
+    if (chance.is(0.55)) return TARGETS.plain;
     const own = ["large", "small", "fixed", "elsewhere"] as const;
-    return chance.of("limited", "limited", "limited", "timed", "narrow", "tight", "deaf", ...own);
+    return TARGETS[chance.of("limited", "limited", "limited", "timed", "narrow", "tight", "deaf", ...own)];
   }
 
   private splits(): Splits {
@@ -192,7 +193,7 @@ class Maker {
   private exchange(protocol: Protocol, last: boolean, aborted: boolean, route?: Target): ExchangeScript {
     const { chance } = this;
     const to = route ?? this.target();
-    const isFile = TARGETS[to].answeredBy === "file";
+    const isFile = to.answeredBy === "file";
     const mayBreak = (last || protocol === "h2") && !aborted;
     const upgrade = chance.is(0.15) && (last || protocol === "h2");
     const method =
@@ -225,11 +226,11 @@ class Maker {
 
   private body(http2: boolean, connects: boolean, to: Target, mayBreak: boolean): BodyScript {
     const { chance } = this;
-    const { bodyBytesMax, bodyTimeoutMs } = TARGETS[to];
+    const { bodyBytesMax, bodyTimeoutMs } = to;
     const limited = bodyBytesMax !== undefined;
     // Without a length, DATA of an extended CONNECT is its tunnel's.
     const framing: BodyScript["framing"] = connects ? "length" : chance.of("length", "chunked");
-    const breaks = mayBreak && chance.is(TARGETS[to].answeredBy === "file" ? 0.6 : 0.3);
+    const breaks = mayBreak && chance.is(to.answeredBy === "file" ? 0.6 : 0.3);
     const bytes = limited ? chance.upTo(bodyBytesMax * 2) : lengthBy(chance, !http2);
     const silent = mayBreak && bodyTimeoutMs !== undefined && chance.is(0.4);
     const broken = silent ? SILENT : breaks ? this.breakage(http2, framing, bytes) : {};
@@ -301,7 +302,7 @@ function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
   const isSeen = exchanges.length === 1 || (pipelined && protocol === "h2");
   if (abort !== undefined) return "sent" in abort.after && abort.how !== "end" && isSeen && !waits;
   // Who waits for a 100 may be silent.
-  const untimed = TARGETS[to].bodyTimeoutMs === undefined || expect !== "none";
+  const untimed = to.bodyTimeoutMs === undefined || expect !== "none";
   if (protocol === "h2" && body?.end === "never" && untimed) return false;
   // Nobody asks for a body of no bytes: who waits to be asked never sends what is too much.
   if (expect === "waits" && body?.bytes === 0) return false;
@@ -326,7 +327,7 @@ const smallWindow = (exchanges: readonly ExchangeScript[]): number =>
   Math.max(
     100,
     ...exchanges.map(({ response, tunnel, to }) =>
-      Math.ceil(Math.max(response.bytes, tunnel.down, TARGETS[to].own?.body?.length ?? 0) / 30),
+      Math.ceil(Math.max(response.bytes, tunnel.down, to.own?.body?.length ?? 0) / 30),
     ),
   );
 

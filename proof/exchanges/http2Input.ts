@@ -6,6 +6,7 @@ import {
   HTTP2_PIECE_BYTES_MAX,
   idOf,
   isUpgrade,
+  pathOf,
 } from "./case.js";
 import {
   END_HEADERS,
@@ -17,7 +18,6 @@ import {
   PREFACE,
 } from "../../testkit/http2RawClient.js";
 import { bodyPieces, type Part, smuggled, type Turn } from "./input.js";
-import { pathOf, TARGETS } from "./targets.js";
 
 const CANCEL = 8;
 const INITIAL_WINDOW_SIZE = 4;
@@ -56,7 +56,7 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
 /** A stream that the client leaves open, or resets, may never be answered. */
 function answered({ exchanges }: ClientScript, e: number): Turn["after"] {
   const end = exchanges[e]!.body?.end;
-  const timed = TARGETS[exchanges[e]!.to].bodyTimeoutMs !== undefined;
+  const timed = exchanges[e]!.to.bodyTimeoutMs !== undefined;
   return (end === "never" && !timed) || end === "reset" ? undefined : { exchange: e, what: "response" };
 }
 

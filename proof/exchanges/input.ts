@@ -7,9 +7,9 @@ import {
   idOf,
   isUpgrade,
   oneByteChunks,
+  pathOf,
 } from "./case.js";
 import { headText } from "../wire/case.js";
-import { pathOf } from "./targets.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
 export interface Turn {

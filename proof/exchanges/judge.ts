@@ -21,7 +21,6 @@ import {
   mayTimeOut,
   quits,
 } from "./faults.js";
-import { TARGETS } from "./targets.js";
 import type { Seen } from "./upstream.js";
 
 /** What the play of a case broke; empty if nothing. */
@@ -103,7 +102,7 @@ function judgeClient(facts: Facts): string[] {
   const { outcome, id } = facts;
   if (outcome.id === id) return judgeOwn(facts);
   if (outcome.id !== undefined) return [`answered with the response of ${outcome.id}`];
-  const { own } = TARGETS[facts.exchange.to];
+  const { own } = facts.exchange.to;
   if (own !== undefined && outcome.status === ownStatus(facts)) return judgeProxys(facts, own.body);
   if (outcome.status !== undefined) return judgeRefusal(facts);
   return judgeSilence(facts);
@@ -150,7 +149,7 @@ function isTunnelUnopened({ exchange, script, outcome }: Facts): boolean {
 
 /** The status of a route that the proxy answers without an upstream. */
 function ownStatus({ exchange, script }: Facts): number {
-  const { own, answeredBy } = TARGETS[exchange.to];
+  const { own, answeredBy } = exchange.to;
   const connects = script.protocol === "h2" && exchange.upgrade;
   const method = connects ? "CONNECT" : exchange.method;
   return answeredBy === "file" && method !== "GET" && method !== "HEAD" ? 405 : own!.status;
@@ -182,7 +181,7 @@ const NONE = Buffer.alloc(0);
 function judgeRefusal(facts: Facts): string[] {
   const { exchange, script, outcome } = facts;
   const { client, upstream, busy } = faultsOf(facts.played, script, exchange);
-  const { answeredBy } = TARGETS[exchange.to];
+  const { answeredBy } = exchange.to;
   const connects = script.protocol === "h2" && exchange.upgrade;
   const allowed = [
     ...(client ? [400, 408] : []),

@@ -8,7 +8,7 @@ import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
 import { comeToRest, type Level, levelAtRest } from "../../testkit/level.js";
 import { LANE_MIN } from "./input.js";
 import { Lane } from "./lane.js";
-import { FILES, routeOf, type Target, TARGETS, upstreamOf } from "./targets.js";
+import { FILES, routeOf, TARGETS, upstreamOf } from "./targets.js";
 
 /**
  * The deployed proxy with one worker and the lanes as its upstreams. It runs in processes of its own, as it is bundled and
@@ -111,7 +111,7 @@ function withLanes(config: ProxyConfigInput, lanes: readonly Lane[], other: Upst
   const logs = typeof log === "object" && "path" in log ? join(log.path, "..") : undefined;
   if (logs === undefined) throw new Error("the deployed config has no error log");
   const routes = lanes.flatMap(({ number }) =>
-    (Object.keys(TARGETS) as Target[]).map((to) => routeOf(number, to, join(logs, "../media"))),
+    Object.values(TARGETS).map((to) => routeOf(number, to, join(logs, "../media"))),
   );
   const here = { name: "here", path: "/here", action: { type: "respond" as const, status: 200 } };
   return {

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import type { BodyScript, Case, ClientScript, ExchangeScript, ResponseScript, TunnelScript } from "./case.js";
+import { TARGETS } from "./targets.js";
 
 /** Cases that are a bit smaller than one that fails, the smallest first; every one leads to a plain GET in the end. */
 export function* smaller(played: Case): Generator<Case> {
@@ -40,7 +42,7 @@ const PLAIN_CLIENT = {
   splits: { kind: "joined" },
   windowBytes: 65_535,
 } as const;
-const PLAIN_EXCHANGE = { method: "GET", to: "plain", upgrade: false, expect: "none" } as const;
+const PLAIN_EXCHANGE = { method: "GET", to: TARGETS.plain, upgrade: false, expect: "none" } as const;
 const PLAIN_RESPONSE = {
   ...({ flaw: "none", held: "no", informational: [], status: 200, then: "keep", when: "complete" } as const),
   ...{ apart: false, bytes: 10, piece: 10 },
@@ -54,7 +56,7 @@ const withoutOne = <T>(all: readonly T[]): T[][] =>
 /** What makes a script plainer, a field at a time. */
 function towards<S extends object>(script: S, plain: Partial<S>): Partial<S>[] {
   const names = Object.keys(plain) as (keyof S)[];
-  const different = names.filter((name) => JSON.stringify(script[name]) !== JSON.stringify(plain[name]));
+  const different = names.filter((name) => !isDeepStrictEqual(script[name], plain[name]));
   return different.map((name) => ({ [name]: plain[name] }) as Partial<S>);
 }
 

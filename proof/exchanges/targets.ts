@@ -1,7 +1,8 @@
 import type { RouteInput } from "../../src/model/index.js";
+import type { Target } from "./case.js";
 
 /** The routes that requests are for; every lane has all of them. */
-export type Target =
+export type TargetName =
   | "plain"
   | "limited"
   | "timed"
@@ -12,21 +13,6 @@ export type Target =
   | "small"
   | "fixed"
   | "elsewhere";
-
-export interface TargetFacts {
-  /** Begins the path. */
-  readonly letter: string;
-  /** Who answers: the lane's upstream, none, or the proxy. */
-  readonly answeredBy: "lane" | "none" | "file" | "proxy";
-  /** The longest request body; undefined for any. */
-  readonly bodyBytesMax?: number;
-  /** How long the client may be silent within a body; undefined for longer than anything is played. */
-  readonly bodyTimeoutMs?: number;
-  /** Its upstream has one connection at a time, for which requests wait. */
-  readonly narrow?: boolean;
-  /** What the proxy answers without an upstream. */
-  readonly own?: { readonly status: number; readonly body: Buffer | undefined };
-}
 
 const LIMITED_BYTES = 100;
 /** Short, for many are waited for; longer than a client is held up where it is not to time out. */
@@ -39,7 +25,7 @@ const SMALL_BYTES = 3_000;
 
 const fileOf = (bytes: number, text: string): Buffer => Buffer.alloc(bytes, text, "latin1");
 
-export const TARGETS: Readonly<Record<Target, TargetFacts>> = {
+export const TARGETS: Readonly<Record<TargetName, Target>> = {
   plain: { letter: "e", answeredBy: "lane" },
   limited: { letter: "m", answeredBy: "lane", bodyBytesMax: LIMITED_BYTES },
   timed: { letter: "t", answeredBy: "lane", bodyTimeoutMs: BODY_TIMEOUT_MS },
@@ -59,31 +45,15 @@ export const TARGETS: Readonly<Record<Target, TargetFacts>> = {
   elsewhere: { letter: "r", answeredBy: "proxy", own: { status: 307, body: undefined } },
 };
 
-const byLetter = new Map(Object.values(TARGETS).map((facts) => [facts.letter, facts]));
-
-/** What follows the host in a request. */
-export function pathOf(lane: number, id: string, to: Target): string {
-  const { letter, answeredBy } = TARGETS[to];
-  return `/${letter}${lane}/${answeredBy === "file" ? "file?" : ""}${id}`;
-}
-
-/** Lane and id in such a path, and its target's facts. */
-export function readPath(path: string): { lane: number; id: string; facts: TargetFacts } | undefined {
-  const [, letter, lane, id] = /^\/([a-z])(\d+)\/(?:file\?)?([\d.]+)$/.exec(path) ?? [];
-  const facts = letter === undefined ? undefined : byLetter.get(letter);
-  return facts === undefined ? undefined : { lane: Number(lane), id: id!, facts };
-}
-
 /** Name of the upstream of a route. */
-export function upstreamOf(lane: number, { answeredBy, narrow }: TargetFacts): string {
+export function upstreamOf(lane: number, { answeredBy, narrow }: Target): string {
   if (answeredBy === "none") return "deaf";
   return `${narrow === true ? "narrow" : "lane"}${lane}`;
 }
 
 /** The route of a lane. @param folder where the files lie, in a directory each */
 export function routeOf(lane: number, to: Target, folder: string): RouteInput {
-  const facts = TARGETS[to];
-  const { letter, answeredBy, bodyBytesMax, bodyTimeoutMs, own } = facts;
+  const { letter, answeredBy, bodyBytesMax, bodyTimeoutMs, own } = to;
   const route = {
     name: `${letter}${lane}`,
     path: `/${letter}${lane}`,
@@ -91,9 +61,9 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
     ...(bodyTimeoutMs === undefined ? {} : { requestBodyTimeoutMs: bodyTimeoutMs }),
   };
   if (answeredBy === "file")
-    return { ...route, action: { type: "staticFiles", directory: `${folder}/${to}` } };
+    return { ...route, action: { type: "staticFiles", directory: `${folder}/${letter}` } };
   if (answeredBy !== "proxy")
-    return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, facts) } };
+    return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, to) } };
   if (own!.body === undefined)
     return { ...route, action: { type: "redirect", status: 307, host: "elsewhere.test" } };
   return { ...route, action: { type: "respond", status: own!.status, body: own!.body.toString() } };
@@ -101,7 +71,7 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
 
 /** Names and contents of the files, below the folder of {@link routeOf}. */
 export const FILES: Readonly<Record<string, Buffer>> = Object.fromEntries(
-  Object.entries(TARGETS).flatMap(([to, { answeredBy, own }]) =>
-    answeredBy === "file" ? [[`${to}/file`, own!.body!]] : [],
+  Object.values(TARGETS).flatMap(({ letter, answeredBy, own }) =>
+    answeredBy === "file" ? [[`${letter}/file`, own!.body!]] : [],
   ),
 );

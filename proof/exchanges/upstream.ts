@@ -12,9 +12,9 @@ import {
   idOf,
   isBodiless,
   isUpgrade,
+  readPath,
 } from "./case.js";
 import { play } from "../wire/upstream.js";
-import { readPath, TARGETS } from "./targets.js";
 import {
   type BodyKind,
   fieldValue,
@@ -203,7 +203,7 @@ class UpstreamConnection {
     const expected = this.owner.lookUp(id);
     const { exchange, client } = expected;
     const asked = exchange.upgrade && client.protocol === "h2" ? "GET" : exchange.method;
-    const path = read.lane === this.owner.lane && read.facts === TARGETS[exchange.to];
+    const path = read.lane === this.owner.lane && read.letter === exchange.to.letter;
     if (method !== asked || !path) throw new Violation(`not the request of ${id}: ${head.startLine}`);
     this.expected = expected;
     this.seen = { id, bodyBytes: 0, complete: false };
