@@ -1,8 +1,8 @@
-import { bytesOf, type Case, type ExchangeScript, idOf } from "./case.js";
+import { bytesOf, type Case, type ExchangeScript, idOf } from "../wire/timeline.js";
 import { caseAt } from "./generate.js";
-import { http2Turns } from "./http2Input.js";
-import { http1Turns, LANE_MIN } from "./input.js";
-import { blamed } from "./blamed.js";
+import { http2Turns } from "../wire/http2Input.js";
+import { http1Turns, LANE_MIN } from "../wire/http1Input.js";
+import { blamed } from "../wire/blamed.js";
 import { least, Shrinking } from "../wire/search.js";
 import { smaller } from "./smaller.js";
 import { TARGETS } from "./targets.js";

@@ -10,11 +10,11 @@ import {
   type Splits,
   type Target,
   type TunnelScript,
-} from "./case.js";
-import { isBroken } from "./faults.js";
+} from "../wire/timeline.js";
+import { isBroken } from "../wire/faults.js";
 import { responseBy, FINE_BYTES, lengthBy } from "./generateResponse.js";
-import { http2Turns } from "./http2Input.js";
-import { http1Turns, LANE_MIN } from "./input.js";
+import { http2Turns } from "../wire/http2Input.js";
+import { http1Turns, LANE_MIN } from "../wire/http1Input.js";
 import { TARGETS } from "./targets.js";
 
 /** Of so many cases, the first are one small case that is split at another border in each, as many as it has. */

@@ -1,5 +1,5 @@
 import type { Random } from "../../testkit/random.js";
-import { type ResponseFlaw, type ResponseScript, INFORMATIONAL_MAX } from "./case.js";
+import { type ResponseFlaw, type ResponseScript, INFORMATIONAL_MAX } from "../wire/timeline.js";
 
 /**
  * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { laboratory, numberOf, replayedBy, seedOption } from "../../testkit/laboratory.js";
-import type { Case } from "./case.js";
+import type { Case } from "../wire/timeline.js";
 import { caseAt } from "./generate.js";
 import { Proxy } from "./proxy.js";
 import { playAlone, search } from "./search.js";

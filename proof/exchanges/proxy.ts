@@ -6,8 +6,8 @@ import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
 import { type BoundSocket, holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
 import { comeToRest, type Level, levelAtRest } from "../../testkit/level.js";
-import { LANE_MIN } from "./input.js";
-import { Lane } from "./lane.js";
+import { LANE_MIN } from "../wire/http1Input.js";
+import { Lane } from "../wire/lane.js";
 import { FILES, routeOf, TARGETS, upstreamOf } from "./targets.js";
 
 /**

@@ -6,8 +6,8 @@ import {
   Shrinking,
   type Shown,
 } from "../wire/search.js";
-import { blamed } from "./blamed.js";
-import type { Case } from "./case.js";
+import { blamed } from "../wire/blamed.js";
+import type { Case } from "../wire/timeline.js";
 import { caseAt } from "./generate.js";
 import type { Proxy } from "./proxy.js";
 import { smaller } from "./smaller.js";

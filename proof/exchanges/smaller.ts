@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BodyScript, Case, ClientScript, ExchangeScript, ResponseScript, TunnelScript } from "./case.js";
+import type { BodyScript, Case, ClientScript, ExchangeScript, ResponseScript, TunnelScript } from "../wire/timeline.js";
 import { TARGETS } from "./targets.js";
 
 /** Cases that are a bit smaller than one that fails, the smallest first; every one leads to a plain GET in the end. */

@@ -1,5 +1,5 @@
 import type { RouteInput } from "../../src/model/index.js";
-import type { Target } from "./case.js";
+import type { Target } from "../wire/timeline.js";
 
 /** The routes that requests are for; every lane has all of them. */
 export type TargetName =

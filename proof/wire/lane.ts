@@ -1,13 +1,13 @@
 import { Agent, request } from "node:http";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import type { Case, ExchangeScript } from "./case.js";
-import type { Client, Ports } from "./client.js";
+import type { Case, ExchangeScript } from "./timeline.js";
+import type { Client, Ports } from "./scriptedClient.js";
 import { Http1Client } from "./http1Client.js";
 import { Http2Client } from "./http2Client.js";
 import { http2Turns } from "./http2Input.js";
-import { http1Turns } from "./input.js";
+import { http1Turns } from "./http1Input.js";
 import { judge } from "./judge.js";
-import { Upstream } from "./upstream.js";
+import { Upstream } from "./strictUpstream.js";
 
 /**
  * A route with an upstream of its own, where cases are played one after the other. Each begins without connections to the

@@ -1,7 +1,7 @@
 import * as net from "node:net";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import type { ClientScript, ExchangeScript } from "./case.js";
-import type { Part, Turn } from "./input.js";
+import type { ClientScript, ExchangeScript } from "./timeline.js";
+import type { Part, Turn } from "./http1Input.js";
 import { Violation } from "../../testkit/messages.js";
 import { connectTls } from "../../testkit/tlsClient.js";
 import { Changes } from "../../testkit/waiting.js";

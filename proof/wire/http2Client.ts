@@ -8,10 +8,10 @@ import {
   type ReceivedFrame,
 } from "../../testkit/http2RawClient.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
-import { isUpgrade, type ClientScript } from "./case.js";
-import { Client, isTimedOut, type Outcome, type Ports } from "./client.js";
+import { isUpgrade, type ClientScript } from "./timeline.js";
+import { Client, isTimedOut, type Outcome, type Ports } from "./scriptedClient.js";
 import { streamOf } from "./http2Input.js";
-import type { Turn } from "./input.js";
+import type { Turn } from "./http1Input.js";
 import { Violation } from "../../testkit/messages.js";
 
 const CONNECTION_WINDOW_BYTES = 65_535;

@@ -8,8 +8,8 @@ import {
   isUpgrade,
   oneByteChunks,
   pathOf,
-} from "./case.js";
-import { headText } from "../wire/case.js";
+} from "./timeline.js";
+import { headText } from "./case.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
 export interface Turn {

@@ -7,7 +7,7 @@ import {
   idOf,
   isUpgrade,
   pathOf,
-} from "./case.js";
+} from "./timeline.js";
 import {
   END_HEADERS,
   END_STREAM,
@@ -17,7 +17,7 @@ import {
   PADDED,
   PREFACE,
 } from "../../testkit/http2RawClient.js";
-import { bodyPieces, type Part, smuggled, type Turn } from "./input.js";
+import { bodyPieces, type Part, smuggled, type Turn } from "./http1Input.js";
 
 const CANCEL = 8;
 const INITIAL_WINDOW_SIZE = 4;

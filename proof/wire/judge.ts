@@ -1,4 +1,4 @@
-import { isWhole } from "./response.js";
+import { isWhole } from "./scriptedResponse.js";
 import {
   bytesOf,
   type Case,
@@ -8,8 +8,8 @@ import {
   isBodiless,
   isComplete,
   opensTunnel,
-} from "./case.js";
-import type { Client, Outcome } from "./client.js";
+} from "./timeline.js";
+import type { Client, Outcome } from "./scriptedClient.js";
 import {
   bodyBytesMaxOf,
   faultsOf,
@@ -21,7 +21,7 @@ import {
   mayTimeOut,
   quits,
 } from "./faults.js";
-import type { Seen } from "./upstream.js";
+import type { Seen } from "./strictUpstream.js";
 
 /** What the play of a case broke; empty if nothing. */
 export function judge(played: Case, clients: readonly Client[], seen: readonly Seen[]): string[] {

@@ -1,4 +1,4 @@
-import { isWhole } from "./response.js";
+import { isWhole } from "./scriptedResponse.js";
 import {
   type Case,
   type ClientScript,
@@ -7,7 +7,7 @@ import {
   isComplete,
   isUpgrade,
   type Target,
-} from "./case.js";
+} from "./timeline.js";
 
 /** Who is at fault in an exchange, by its script: nobody else may be blamed, and only then may it fail. */
 export interface Faults {

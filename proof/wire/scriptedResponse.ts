@@ -1,4 +1,4 @@
-import { headText, LAST_CHUNK } from "../wire/case.js";
+import { headText, LAST_CHUNK } from "./case.js";
 import {
   type ResponseScript,
   bytesOf,
@@ -6,7 +6,7 @@ import {
   type ExchangeScript,
   isBodiless,
   oneByteChunks,
-} from "./case.js";
+} from "./timeline.js";
 
 /** A response as an upstream writes it. */
 export interface PlayedResponse {

@@ -1,6 +1,6 @@
-import { isUpgrade, type ClientScript } from "./case.js";
-import { Client, isTimedOut, noOutcome, type Outcome, type Ports } from "./client.js";
-import type { Turn } from "./input.js";
+import { isUpgrade, type ClientScript } from "./timeline.js";
+import { Client, isTimedOut, noOutcome, type Outcome, type Ports } from "./scriptedClient.js";
+import type { Turn } from "./http1Input.js";
 import {
   type BodyKind,
   fieldValue,

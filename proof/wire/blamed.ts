@@ -1,4 +1,4 @@
-import { type Case, readPath } from "./case.js";
+import { type Case, readPath } from "./timeline.js";
 import { faultsOf } from "./faults.js";
 
 /** What a case broke. */

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LoopbackServer } from "../../testkit/peers.js";
 import { Gate } from "./gate.js";
-import { type PlayedResponse, playedResponse } from "./response.js";
+import { type PlayedResponse, playedResponse } from "./scriptedResponse.js";
 import {
   type ResponseScript,
   bytesOf,
@@ -13,8 +13,8 @@ import {
   isBodiless,
   isUpgrade,
   readPath,
-} from "./case.js";
-import { play } from "../wire/upstream.js";
+} from "./timeline.js";
+import { play } from "./upstream.js";
 import {
   type BodyKind,
   fieldValue,
