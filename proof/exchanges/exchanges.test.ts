@@ -1,4 +1,4 @@
-import { bytesOf, type Case, type ExchangeScript, idOf } from "../wire/timeline.js";
+import { bytesOf, type Timeline, type ExchangeScript, idOf } from "../wire/timeline.js";
 import { caseAt } from "./generate.js";
 import { http2Turns } from "../wire/http2Input.js";
 import { http1Turns, LANE_MIN } from "../wire/http1Input.js";
@@ -10,7 +10,7 @@ import { TARGETS } from "./targets.js";
 /** `npm run exchanges` judges the real proxy; here, that its cases are what they say, and get smaller. */
 const SEED = 20261121;
 const cases = Array.from({ length: 600 }, (_, index) => caseAt(SEED, index));
-const exchanges = (played: Case): readonly ExchangeScript[] =>
+const exchanges = (played: Timeline): readonly ExchangeScript[] =>
   played.clients.flatMap((client) => client.exchanges);
 
 describe("a case", () => {
@@ -68,8 +68,8 @@ test("the first byte of a message already shows which exchange it belongs to", (
 
 describe("a case that fails", () => {
   const shrunk = async (index: number, fails: (exchange: ExchangeScript) => boolean) => {
-    const kindsOf = (played: Case): string[] => (exchanges(played).some(fails) ? ["fails"] : []);
-    const play = (played: Case) => Promise.resolve({ kinds: kindsOf(played) });
+    const kindsOf = (played: Timeline): string[] => (exchanges(played).some(fails) ? ["fails"] : []);
+    const play = (played: Timeline) => Promise.resolve({ kinds: kindsOf(played) });
     const from = new Shrinking(cases[index]!, smaller);
     return (await least(from, 0, play, new Set(), 10_000)).failed!.played;
   };

@@ -2,7 +2,7 @@ import { Random, seedOf } from "../../testkit/random.js";
 import {
   type Abort,
   type BodyScript,
-  type Case,
+  type Timeline,
   type ClientScript,
   type ExchangeScript,
   HTTP2_PIECE_BYTES_MAX,
@@ -29,7 +29,7 @@ const HTTP2_BYTES_MAX = 60_000;
 const MANY = [339, 340, 340, 341, 680, 1_024];
 
 /** The case of a number: the same from the same seed, whatever was made before. */
-export function caseAt(seed: number, index: number): Case {
+export function caseAt(seed: number, index: number): Timeline {
   const block = Math.floor(index / BLOCK);
   const maker = new Maker(new Random(seedOf(seed, ~block)));
   const [swept, ...others] = maker.smallClients(SWEPT_PROTOCOLS[block % SWEPT_PROTOCOLS.length]!);
@@ -63,7 +63,7 @@ const BESIDE_FRAME = [0, 1, 3, 8, 9, 10];
 class Maker {
   constructor(private readonly chance: Random) {}
 
-  case(): Omit<Case, "index"> {
+  case(): Omit<Timeline, "index"> {
     const { chance } = this;
     if (chance.is(0.1)) return { together: true, clients: this.waitingClients() };
     const count = chance.of(1, 2, 2, 3);

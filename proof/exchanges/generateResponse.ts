@@ -1,5 +1,5 @@
 import type { Random } from "../../testkit/random.js";
-import { type ResponseFlaw, type ResponseScript, INFORMATIONAL_MAX } from "../wire/timeline.js";
+import { type ResponseFlaw, type ResponsePlan, INFORMATIONAL_MAX } from "../wire/timeline.js";
 
 /**
  * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the
@@ -18,13 +18,13 @@ export function lengthBy(chance: Random, large: boolean): number {
 }
 
 /** @param tunnel whether the request can open one */
-export function responseBy(chance: Random, tunnel: boolean, head: boolean): ResponseScript {
+export function responseBy(chance: Random, tunnel: boolean, head: boolean): ResponsePlan {
   const flaw: ResponseFlaw = chance.is(0.2)
     ? chance.of("short", "long", "late", "chunkSize", "chunkEnd", "garbage", "silence", "switch")
     : "none";
   const status = tunnel && chance.is(0.5) ? 101 : chance.of(200, 200, 200, 200, 201, 204, 304, 401, 413, 500);
   const bytes = lengthBy(chance, true);
-  const response: ResponseScript = {
+  const response: ResponsePlan = {
     when: chance.of("complete", "complete", "complete", "head", "half"),
     held: chance.is(0.03) ? chance.of("head", "half") : "no",
     informational: chance.is(0.1)
@@ -49,7 +49,7 @@ export function responseBy(chance: Random, tunnel: boolean, head: boolean): Resp
 const isBodiless = (status: number, head: boolean): boolean => head || status === 204 || status === 304;
 
 /** Flaws that a framing cannot have are none. */
-function settled(response: ResponseScript, head: boolean): ResponseScript {
+function settled(response: ResponsePlan, head: boolean): ResponsePlan {
   const { flaw, framing, bytes, status } = response;
   const bodiless = isBodiless(status, head) || status === 101;
   // Of nothing there is no half.
@@ -68,7 +68,7 @@ function settled(response: ResponseScript, head: boolean): ResponseScript {
 }
 
 /** Where the end of the connection ends it, nothing can follow. */
-const settledLate = (response: ResponseScript): ResponseScript =>
+const settledLate = (response: ResponsePlan): ResponsePlan =>
   response.framing === "close" || response.status === 101
     ? { ...response, flaw: "none" }
     : { ...response, held: "no", then: "keep" };

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { laboratory, numberOf, replayedBy, seedOption } from "../../testkit/laboratory.js";
-import type { Case } from "../wire/timeline.js";
+import type { Timeline } from "../wire/timeline.js";
 import { caseAt } from "./generate.js";
 import { Proxy } from "./proxy.js";
 import { playAlone, search } from "./search.js";
@@ -49,4 +49,4 @@ answered with. Nothing may reach the upstream that nobody sent, and nobody may g
   },
 );
 
-const scriptOf = (played: Case): string => inspect(played, { depth: null, breakLength: 160 });
+const scriptOf = (played: Timeline): string => inspect(played, { depth: null, breakLength: 160 });

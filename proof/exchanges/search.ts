@@ -7,7 +7,7 @@ import {
   type Shown,
 } from "../wire/search.js";
 import { blamed } from "../wire/blamed.js";
-import type { Case } from "../wire/timeline.js";
+import type { Timeline } from "../wire/timeline.js";
 import { caseAt } from "./generate.js";
 import type { Proxy } from "./proxy.js";
 import { smaller } from "./smaller.js";
@@ -96,8 +96,11 @@ interface Alone extends Shown {
 }
 
 /** Plays one case with nothing beside it; if it fails, also the least that fails in the same way. */
-export async function playAlone(proxy: Proxy, played: Case): Promise<Played<Case, Alone> | undefined> {
-  const play = async (one: Case): Promise<Alone> => {
+export async function playAlone(
+  proxy: Proxy,
+  played: Timeline,
+): Promise<Played<Timeline, Alone> | undefined> {
+  const play = async (one: Timeline): Promise<Alone> => {
     const faults = await faultsAlone(proxy, one);
     return { faults, ...shownBy(faults) };
   };
@@ -106,7 +109,7 @@ export async function playAlone(proxy: Proxy, played: Case): Promise<Played<Case
 }
 
 /** The log is looked at as well. */
-async function faultsAlone(proxy: Proxy, played: Case): Promise<string[]> {
+async function faultsAlone(proxy: Proxy, played: Timeline): Promise<string[]> {
   const workers = proxy.workers();
   const { length } = await proxy.errorLog();
   const faults = await proxy.lanes[0]!.play(played, ALONE_PATIENCE_MS);

@@ -1,9 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BodyScript, Case, ClientScript, ExchangeScript, ResponseScript, TunnelScript } from "../wire/timeline.js";
+import type {
+  BodyScript,
+  Timeline,
+  ClientScript,
+  ExchangeScript,
+  ResponsePlan,
+  TunnelScript,
+} from "../wire/timeline.js";
 import { TARGETS } from "./targets.js";
 
 /** Cases that are a bit smaller than one that fails, the smallest first; every one leads to a plain GET in the end. */
-export function* smaller(played: Case): Generator<Case> {
+export function* smaller(played: Timeline): Generator<Timeline> {
   const { clients } = played;
   for (const left of withoutOne(clients)) yield { ...played, clients: left };
   for (const change of towards(played, { together: false })) yield { ...played, ...change };
@@ -27,7 +34,7 @@ function* smallerExchanges(exchange: ExchangeScript): Generator<ExchangeScript> 
   for (const change of towards<ExchangeScript>(exchange, PLAIN_EXCHANGE)) yield { ...exchange, ...change };
   // Without chunks there is no flaw of chunks.
   const framing = response.flaw === "none" ? "length" : response.framing;
-  for (const change of towards<ResponseScript>(response, { ...PLAIN_RESPONSE, framing }))
+  for (const change of towards<ResponsePlan>(response, { ...PLAIN_RESPONSE, framing }))
     yield { ...exchange, response: { ...response, ...change } };
   for (const change of towards<TunnelScript>(tunnel, PLAIN_TUNNEL))
     yield { ...exchange, tunnel: { ...tunnel, ...change } };

@@ -62,8 +62,7 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
   };
   if (answeredBy === "file")
     return { ...route, action: { type: "staticFiles", directory: `${folder}/${letter}` } };
-  if (answeredBy !== "proxy")
-    return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, to) } };
+  if (answeredBy !== "proxy") return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, to) } };
   if (own!.body === undefined)
     return { ...route, action: { type: "redirect", status: 307, host: "elsewhere.test" } };
   return { ...route, action: { type: "respond", status: own!.status, body: own!.body.toString() } };

@@ -1,4 +1,4 @@
-import { type Case, readPath } from "./timeline.js";
+import { type Timeline, readPath } from "./timeline.js";
 import { faultsOf } from "./faults.js";
 
 /** What a case broke. */
@@ -8,7 +8,7 @@ export interface Failure {
 }
 
 /** Lines of the error log that a script does not explain: trouble of ours, or somebody blamed who did nothing wrong. */
-export function blamed(log: string, caseOf: (index: number) => Case | undefined): Failure[] {
+export function blamed(log: string, caseOf: (index: number) => Timeline | undefined): Failure[] {
   return log.split("\n").flatMap((line): Failure[] => {
     const [, level, message] = /\[(\w+)\] [^:]*: (.*)/.exec(line) ?? [];
     if (level === undefined || message === undefined) return [];

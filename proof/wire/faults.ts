@@ -1,6 +1,6 @@
 import { isWhole } from "./scriptedResponse.js";
 import {
-  type Case,
+  type Timeline,
   type ClientScript,
   type ExchangeScript,
   INFORMATIONAL_MAX,
@@ -49,7 +49,7 @@ export const quits = ({ response }: ExchangeScript): boolean =>
 
 /** Whether it may meet a connection that is being closed, and not be sent again. */
 export function isExposed(
-  { clients, together }: Case,
+  { clients, together }: Timeline,
   client: ClientScript,
   exchange: ExchangeScript,
 ): boolean {
@@ -67,13 +67,13 @@ export const isRepeatable = (client: ClientScript, exchange: ExchangeScript): bo
   !isUpgrade(client, exchange);
 
 /** Whether others of the case may hold what it waits for. */
-function isBusy({ clients, together }: Case, client: ClientScript, exchange: ExchangeScript): boolean {
+function isBusy({ clients, together }: Timeline, client: ClientScript, exchange: ExchangeScript): boolean {
   if (exchange.to.narrow !== true) return false;
   const others = together ? clients : [client];
   return others.some(({ exchanges }) => exchanges.some((one) => one !== exchange && one.to.narrow));
 }
 
-export function faultsOf(played: Case, client: ClientScript, exchange: ExchangeScript): Faults {
+export function faultsOf(played: Timeline, client: ClientScript, exchange: ExchangeScript): Faults {
   return {
     client: isBroken(client, exchange) || client.abort !== undefined || mayTimeOut(exchange),
     upstream:

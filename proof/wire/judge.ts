@@ -1,7 +1,7 @@
 import { isWhole } from "./scriptedResponse.js";
 import {
   bytesOf,
-  type Case,
+  type Timeline,
   type ClientScript,
   type ExchangeScript,
   idOf,
@@ -24,7 +24,7 @@ import {
 import type { Seen } from "./strictUpstream.js";
 
 /** What the play of a case broke; empty if nothing. */
-export function judge(played: Case, clients: readonly Client[], seen: readonly Seen[]): string[] {
+export function judge(played: Timeline, clients: readonly Client[], seen: readonly Seen[]): string[] {
   return played.clients.flatMap((script, c) => {
     const client = clients[c]!;
     let over = false;
@@ -60,7 +60,7 @@ export function judge(played: Case, clients: readonly Client[], seen: readonly S
 
 interface Facts {
   readonly id: string;
-  readonly played: Case;
+  readonly played: Timeline;
   readonly script: ClientScript;
   readonly exchange: ExchangeScript;
   readonly outcome: Outcome;

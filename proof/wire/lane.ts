@@ -1,13 +1,13 @@
 import { Agent, request } from "node:http";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import type { Case, ExchangeScript } from "./timeline.js";
+import type { Timeline, ExchangeScript } from "./timeline.js";
 import type { Client, Ports } from "./scriptedClient.js";
 import { Http1Client } from "./http1Client.js";
 import { Http2Client } from "./http2Client.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns } from "./http1Input.js";
 import { judge } from "./judge.js";
-import { Upstream } from "./strictUpstream.js";
+import { StrictUpstream } from "./strictUpstream.js";
 
 /**
  * A route with an upstream of its own, where cases are played one after the other. Each begins without connections to the
@@ -18,13 +18,13 @@ export class Lane {
   private readonly agent = new Agent({ keepAlive: false });
 
   private constructor(
-    private readonly upstream: Upstream,
+    private readonly upstream: StrictUpstream,
     private readonly ports: () => Ports,
     readonly number: number,
   ) {}
 
   static async start(number: number, ports: () => Ports): Promise<Lane> {
-    return new Lane(await Upstream.start(number), ports, number);
+    return new Lane(await StrictUpstream.start(number), ports, number);
   }
 
   get upstreamPort(): number {
@@ -35,7 +35,7 @@ export class Lane {
    * @param patienceMs how long a client may take, and connections to the upstream to come to rest once all are gone
    * @returns what it broke; empty if nothing
    */
-  async play(played: Case, patienceMs: number): Promise<string[]> {
+  async play(played: Timeline, patienceMs: number): Promise<string[]> {
     const { upstream } = this;
     upstream.expect(played);
     const clients: Client[] = [];
@@ -63,7 +63,7 @@ export class Lane {
 
   /** Plays some clients of a case at the same time. What is held goes on when none of them does anything any more. */
   private async playTogether(
-    played: Case,
+    played: Timeline,
     group: readonly number[],
     clients: Client[],
     patienceMs: number,
@@ -88,7 +88,7 @@ export class Lane {
     await this.upstream.stop();
   }
 
-  private client(played: Case, c: number): Client {
+  private client(played: Timeline, c: number): Client {
     const script = played.clients[c]!;
     const ports = this.ports();
     if (script.protocol === "h2")
@@ -97,7 +97,7 @@ export class Lane {
   }
 
   /** Waits until nothing is under way. @returns what still is, if it does not end */
-  private async rest(played: Case, patienceMs: number): Promise<string | undefined> {
+  private async rest(played: Timeline, patienceMs: number): Promise<string | undefined> {
     if (played.clients.some(({ abort }) => abort !== undefined)) await this.read();
     const deadline = Date.now() + patienceMs;
     const come = async (): Promise<string | undefined> => {
@@ -138,5 +138,5 @@ const HELD_MS = 1_000;
 const isHeld = ({ response }: ExchangeScript): boolean => response.held !== "no";
 
 /** Numbers of the clients that play at the same time, in order. */
-const groupsOf = ({ clients, together }: Case): number[][] =>
+const groupsOf = ({ clients, together }: Timeline): number[][] =>
   together ? [[...clients.keys()]] : [...clients.keys()].map((c) => [c]);

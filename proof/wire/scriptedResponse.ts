@@ -1,6 +1,6 @@
 import { headText, LAST_CHUNK } from "./case.js";
 import {
-  type ResponseScript,
+  type ResponsePlan,
   bytesOf,
   chunkParts,
   type ExchangeScript,
@@ -54,7 +54,7 @@ function framingFields({ response }: ExchangeScript): string[] {
   return [response.framing === "length" ? `Content-Length: ${response.bytes}` : "Transfer-Encoding: chunked"];
 }
 
-function bodyParts(id: string, { framing, flaw, bytes, piece }: ResponseScript): Buffer[] {
+function bodyParts(id: string, { framing, flaw, bytes, piece }: ResponsePlan): Buffer[] {
   const body = bytesOf("response", id, bytes);
   const sent = flaw === "short" ? body.subarray(0, bytes >> 1) : body;
   if (framing === "chunked" && piece === 1 && flaw === "none")

@@ -4,9 +4,9 @@ import { LoopbackServer } from "../../testkit/peers.js";
 import { Gate } from "./gate.js";
 import { type PlayedResponse, playedResponse } from "./scriptedResponse.js";
 import {
-  type ResponseScript,
+  type ResponsePlan,
   bytesOf,
-  type Case,
+  type Timeline,
   type ClientScript,
   type ExchangeScript,
   idOf,
@@ -39,7 +39,7 @@ interface Expected {
 }
 
 /** The upstream of one lane: takes requests strictly, answers them by the script of the case that is played. */
-export class Upstream {
+export class StrictUpstream {
   readonly violations: string[] = [];
   readonly seen: Seen[] = [];
   private readonly connections = new Set<UpstreamConnection>();
@@ -56,8 +56,8 @@ export class Upstream {
 
   private constructor(readonly lane: number) {}
 
-  static async start(lane: number): Promise<Upstream> {
-    const upstream = new Upstream(lane);
+  static async start(lane: number): Promise<StrictUpstream> {
+    const upstream = new StrictUpstream(lane);
     await upstream.server.listen();
     return upstream;
   }
@@ -66,7 +66,7 @@ export class Upstream {
     return this.server.port;
   }
 
-  expect({ index, clients }: Case): void {
+  expect({ index, clients }: Timeline): void {
     this.violations.length = 0;
     this.seen.length = 0;
     this.expected = new Map(
@@ -145,7 +145,7 @@ class UpstreamConnection {
 
   constructor(
     private readonly socket: Socket,
-    private readonly owner: Upstream,
+    private readonly owner: StrictUpstream,
   ) {
     this.closing = new Promise((resolve) => socket.once("close", resolve));
     socket.on("data", (bytes) => this.guard(() => this.leaving || this.reader.feed(bytes)));
@@ -334,7 +334,7 @@ class UpstreamConnection {
 class LateRequest extends Violation {}
 
 /** Only where a response without a body announces one can its end not be known for sure. */
-const announcesBody = ({ framing, bytes }: ResponseScript): boolean => framing === "chunked" || bytes > 0;
+const announcesBody = ({ framing, bytes }: ResponsePlan): boolean => framing === "chunked" || bytes > 0;
 
 const MOMENT_MS = 2;
 

@@ -2,7 +2,7 @@
  * What is played: a few clients of one upstream, each with some exchanges on one connection. A case is plain data, so
  * that it can be made from a seed, shrunk and printed.
  */
-export interface Case {
+export interface Timeline {
   /** Leads to the case again, with the seed; part of every id. */
   readonly index: number;
   /** Clients run at the same time; else each begins when all connections of those before it are at rest. */
@@ -69,7 +69,7 @@ export interface ExchangeScript {
   readonly expect: "none" | "sends" | "waits";
   readonly body: BodyScript | undefined;
   readonly tunnel: TunnelScript;
-  readonly response: ResponseScript;
+  readonly response: ResponsePlan;
 }
 
 export interface BodyScript {
@@ -100,7 +100,7 @@ export interface TunnelScript {
   readonly endedBy: "client" | "upstream";
 }
 
-export interface ResponseScript {
+export interface ResponsePlan {
   /** With the request's head, half of its body, or all of it. */
   readonly when: "head" | "half" | "complete";
   /** What waits until all clients have sent what they will: all of it, or half of its body. `forever`: until the end. */
@@ -176,9 +176,7 @@ export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }:
 
 /** Whether the response opens it. */
 export const opensTunnel = (client: ClientScript, exchange: ExchangeScript): boolean =>
-  isUpgrade(client, exchange) &&
-  exchange.response.status === 101 &&
-  exchange.to.answeredBy === "lane";
+  isUpgrade(client, exchange) && exchange.response.status === 101 && exchange.to.answeredBy === "lane";
 
 /** Whether a body, as it is sent, ends as it says. */
 export function isComplete({ protocol }: ClientScript, body: BodyScript): boolean {
