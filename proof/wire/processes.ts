@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isRefused } from "../../testkit/ports.js";
 
 /** A proxy that runs as a process of its own. */
 export interface RunningProcess {
@@ -60,7 +60,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   };
   const deadline = Date.now() + START_MS;
   for (const port of options.ports) {
-    while (!(await accepts(port))) {
+    while (await isRefused(port)) {
       if (running && Date.now() < deadline) {
         await sleep(20);
         continue;
@@ -71,15 +71,4 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     }
   }
   return { pid: child.pid!, stop };
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port });
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once("error", () => resolve(false));
-  });
 }
