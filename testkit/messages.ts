@@ -268,7 +268,8 @@ interface Framed {
   readonly kind: BodyKind;
 }
 
-function framed({ startLine, fields }: MessageHead, kind: MessageKind): Framed {
+/** How a body is framed, read as it is. */
+export function framed({ startLine, fields }: MessageHead, kind: MessageKind): Framed {
   if (kind.type === "response" && isBodiless(startLine, kind.method)) return { framing: "none", kind: 0 };
   if (/\bchunked\b/i.test(fieldValue(fields, "transfer-encoding") ?? ""))
     return { framing: "chunked", kind: "chunked" };

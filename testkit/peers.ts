@@ -2,7 +2,7 @@ import { once } from "node:events";
 import * as net from "node:net";
 import * as tls from "node:tls";
 import { type Message, parseHead, wholeMessages } from "./messages.js";
-import { connectTls } from "./tlsClient.js";
+import { connectTls, type TlsClient } from "./tlsClient.js";
 import { Changes } from "./waiting.js";
 
 /** Raw-socket peers: what goes over the wire is exactly what a test writes, and is seen byte for byte. */
@@ -75,6 +75,7 @@ export class Accepted {
     socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => {
       this.received += chunk.toString("latin1");
+      this.read?.(chunk);
       this.changes.tell();
     });
     socket.on("end", () => {
@@ -84,9 +85,16 @@ export class Accepted {
     socket.on("error", () => {});
     socket.on("close", () => {
       this.closed = true;
+      this.left?.();
       this.changes.tell();
     });
   }
+
+  /** For those who read what comes as it comes. */
+  protected read?(bytes: Buffer): void;
+
+  /** The connection is closed. */
+  protected left?(): void;
 
   /** Resolves once the predicate holds; rejects after `ms` with what was received. */
   async until(holds: (peer: this) => boolean, ms = LIMIT_MS): Promise<this> {
@@ -161,10 +169,13 @@ export function responding(response: string): (peer: Accepted) => void {
   };
 }
 
-/** A raw client connection, over TCP or TLS. */
-export async function connectTo(port: number, secure = false): Promise<Accepted> {
+/** A raw client connection, over TCP or TLS. @param secure over TLS, or how */
+export async function connectTo(
+  port: number,
+  secure: boolean | Partial<TlsClient> = false,
+): Promise<Accepted> {
   const socket = secure
-    ? connectTls({ port, protocol: "http/1.1" })
+    ? connectTls({ port, protocol: "http/1.1", ...(secure === true ? {} : secure) })
     : net.connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   const peer = new Accepted(socket);
   await once(socket, secure ? "secureConnect" : "connect");

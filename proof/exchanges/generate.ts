@@ -186,7 +186,7 @@ class Maker {
     const after = chance.is(0.6)
       ? { sent: chance.part() }
       : { received: 1 + chance.upTo(chance.of(50, 500, 5_000)) };
-    return { after, how: chance.of("end", "reset", "destroy") };
+    return { after, how: chance.of("half", "reset", "all") };
   }
 
   /** @param last only the last request of a connection over HTTP/1.1 may be broken: nothing after it is read */
@@ -300,7 +300,7 @@ function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
   const waits = exchanges.some(({ expect, upgrade }) => expect === "waits" || upgrade);
   // Who only ends its side is answered all the same, and nobody looks for an end behind a request that waits.
   const isSeen = exchanges.length === 1 || (pipelined && protocol === "h2");
-  if (abort !== undefined) return "sent" in abort.after && abort.how !== "end" && isSeen && !waits;
+  if (abort !== undefined) return "sent" in abort.after && abort.how !== "half" && isSeen && !waits;
   // Who waits for a 100 may be silent.
   const untimed = to.bodyTimeoutMs === undefined || expect !== "none";
   if (protocol === "h2" && body?.end === "never" && untimed) return false;

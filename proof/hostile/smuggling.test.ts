@@ -1,10 +1,11 @@
 import { wholeMessages } from "../../testkit/messages.js";
-import { CANARY, type ClientResponse, connectHttp1, isCanary, readResponses } from "../wire/client.js";
+import { CANARY, connectHttp1, isCanary, readResponses } from "../wire/client.js";
 import { CHUNK_CASES } from "./cases/chunks.js";
 import { FRAMING_CASES } from "./cases/framing.js";
 import { HEAD_CASES } from "./cases/heads.js";
 import type { Outcome, RequestCase } from "./cases/requestCase.js";
 import { disagreements } from "../wire/readers.js";
+import type { Outcome as Response } from "../wire/responses.js";
 import { type Stage, startStage } from "../wire/stage.js";
 import type { RecordedConnection } from "../wire/upstream.js";
 
@@ -48,7 +49,7 @@ async function talk(port: number, secure: boolean, bytes: string, outcome: Outco
   const client = await connectHttp1(port, secure);
   const ended = (): boolean => client.ended || client.closed;
   const methods = [bytes.trimStart().split(" ")[0]!];
-  const responses = (): ClientResponse[] => readResponses(client.received, methods, ended());
+  const responses = (): Response[] => readResponses(client.received, methods, ended());
   try {
     client.send(bytes + CANARY);
     // Where nothing is to come, there is nothing to wait for but time.
@@ -65,8 +66,8 @@ async function talk(port: number, secure: boolean, bytes: string, outcome: Outco
   }
 }
 
-const word = ({ status, body, complete }: ClientResponse): string =>
-  complete ? String(status) : `${status}, cut: ${body}`;
+const word = ({ status, text, complete }: Response): string =>
+  complete ? String(status) : `${status}, cut: ${text}`;
 
 function expectedResponses(outcome: Outcome): unknown {
   const served = expect.stringMatching(/^(?:200|404|405|301)$/);

@@ -1,6 +1,7 @@
-import type { ClientResult } from "../wire/talk.js";
 import { type Field, fieldValue } from "../../testkit/messages.js";
+import type { Outcome } from "../wire/responses.js";
 import type { Ports } from "../wire/site.js";
+import type { ClientResult } from "../wire/talk.js";
 import type { RecordedRequest } from "../wire/upstream.js";
 
 /** What was observed of one exchange, by name. Two proxies behave alike if all facts are equal. */
@@ -14,25 +15,25 @@ const NOT_COMPARED = new Set(["connection", "keep-alive", "transfer-encoding", "
  * boundary of a multipart body, and what stands in the entity tag of a file.
  */
 export function factsOf(
-  result: ClientResult,
+  { outcome, connection }: ClientResult,
   requests: readonly RecordedRequest[],
   ports: Ports,
   method: string,
 ): Facts {
   const neutral = (text: string): string => withoutPorts(text, ports);
   // nginx takes a response without a status line for HTTP/0.9, and passes it on as it is.
-  const isHttp = result.startLine.startsWith("HTTP/");
-  const [version = "", status = ""] = isHttp ? result.startLine.split(" ") : [];
+  const isHttp = outcome.startLine.startsWith("HTTP/");
+  const [version = "", status = ""] = isHttp ? outcome.startLine.split(" ") : [];
   const facts: Record<string, string> = {
     status: status === "" ? "0" : status,
     version,
-    reason: isHttp ? result.startLine.split(" ").slice(2).join(" ") : "",
-    informational: result.informational.join(","),
-    framing: result.framing,
-    complete: String(result.complete),
-    connection: result.connection,
-    ...responseFields(result, method, requests.length > 0, neutral),
-    body: neutral(bodyText(result)),
+    reason: isHttp ? outcome.startLine.split(" ").slice(2).join(" ") : "",
+    informational: outcome.informational.join(","),
+    framing: outcome.framing,
+    complete: String(outcome.complete),
+    connection,
+    ...responseFields(outcome, method, requests.length > 0, neutral),
+    body: neutral(bodyText(outcome)),
     upstream: requests.map((request) => request.upstream).join(","),
   };
   requests.forEach((request, i) => {
@@ -44,23 +45,23 @@ export function factsOf(
 }
 
 function responseFields(
-  result: ClientResult,
+  outcome: Outcome,
   method: string,
   proxied: boolean,
   neutral: (text: string) => string,
 ): Record<string, string> {
   const facts: Record<string, string> = {};
-  for (const [name, value] of result.fields) {
+  for (const [name, value] of outcome.fields) {
     const key = `field ${name.toLowerCase()}`;
     if (NOT_COMPARED.has(name.toLowerCase())) continue;
     facts[key] = facts[key] === undefined ? neutral(value) : `${facts[key]} | ${neutral(value)}`;
   }
-  const product = fieldValue(result.fields, "server") ?? "";
-  const hasDate = fieldValue(result.fields, "date") !== undefined;
+  const product = fieldValue(outcome.fields, "server") ?? "";
+  const hasDate = fieldValue(outcome.fields, "date") !== undefined;
   if (product !== "") facts["server"] = product.includes("/") ? "with version" : "without version";
-  if (result.startLine !== "") facts["date"] = hasDate ? "given" : "missing";
+  if (outcome.startLine !== "") facts["date"] = hasDate ? "given" : "missing";
   const length = facts["field content-length"];
-  if (length !== undefined && isOwnPage(result, method, proxied, product)) {
+  if (length !== undefined && isOwnPage(outcome, method, proxied, product)) {
     facts["field content-length"] = `${Number(length) - product.length} + product`;
   }
   const type = facts["field content-type"];
@@ -71,18 +72,16 @@ function responseFields(
 }
 
 /** Whether the body is the proxy's page for a status, which ends with the proxy's name. */
-function isOwnPage(result: ClientResult, method: string, proxied: boolean, product: string): boolean {
-  if (method !== "HEAD") return result.body.includes(`<hr><center>${product}</center>`);
+function isOwnPage(outcome: Outcome, method: string, proxied: boolean, product: string): boolean {
+  if (method !== "HEAD") return outcome.text.includes(`<hr><center>${product}</center>`);
   // Nothing but the length is seen of it.
-  return Number(result.startLine.split(" ")[1]) >= 300 && !proxied;
+  return Number(outcome.startLine.split(" ")[1]) >= 300 && !proxied;
 }
 
-function bodyText(result: ClientResult): string {
-  const product = fieldValue(result.fields, "server") ?? "";
-  const text = result.body
-    .toString("latin1")
-    .replace(`<hr><center>${product}</center>`, "<hr><center>PRODUCT</center>");
-  const boundary = /boundary=(.+)/.exec(fieldValue(result.fields, "content-type") ?? "");
+function bodyText(outcome: Outcome): string {
+  const product = fieldValue(outcome.fields, "server") ?? "";
+  const text = outcome.text.replace(`<hr><center>${product}</center>`, "<hr><center>PRODUCT</center>");
+  const boundary = /boundary=(.+)/.exec(fieldValue(outcome.fields, "content-type") ?? "");
   return boundary === null ? text : text.replaceAll(boundary[1]!, "BOUNDARY");
 }
 

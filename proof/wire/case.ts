@@ -2,10 +2,12 @@ import type { Field } from "../../testkit/messages.js";
 import { HOST, type Mode } from "./site.js";
 
 /**
- * The wire laboratory. A case is data: what a client sends and an upstream answers (this file). `perform.ts` plays it
- * through a real proxy (`stage.ts`) between raw clients (`client.ts`, `talk.ts`) and upstreams that record every byte
- * (`upstream.ts`); `readers.ts` judges bytes, a proof judges the rest; `search.ts` goes through numbered cases and
- * finds the least that fails.
+ * The wire laboratory. A case is data: one exchange, byte for byte (this file), or a timeline of many (`timeline.ts`).
+ * `perform.ts` plays the one and `lane.ts` the other through a real proxy, between raw clients (`talk.ts`;
+ * `scriptedClient.ts`) and upstreams (`upstream.ts`, which keeps all that comes; `strictUpstream.ts`, which takes only
+ * what was sent). `responses.ts` reads what a client gets. `readers.ts` judges bytes, and `judge.ts` timelines: what
+ * came is its own, whole, once; the rest is for each proof. `search.ts` goes through numbered cases and finds the least
+ * that fails.
  */
 export interface WireCase {
   /** The topic, then the request. */
@@ -56,10 +58,15 @@ export const MODE_OF: Readonly<Record<Channel, Mode>> = {
 export type Step =
   | string
   /** Waits until the client was told to continue, has a response's head, or upstreams have so many bytes. */
-  | { readonly until: "continue" | "response" | { readonly upstreamBytes: number } }
+  | { readonly until: Exclude<Awaited, "tunnel"> | { readonly upstreamBytes: number } }
   | { readonly pauseMs: number }
-  /** Closes the sending direction, or the whole connection at once. */
-  | { readonly close: "half" | "all" };
+  | { readonly close: Close };
+
+/** What a client waits for, to have been told or given. */
+export type Awaited = "continue" | "response" | "tunnel";
+
+/** How a client leaves: closes the sending direction, or the whole connection at once, or resets it. */
+export type Close = "half" | "all" | "reset";
 
 /** What an upstream says, raw. A text is written at once, and the connection stays open. */
 export type Response = string | ResponseScript;
@@ -71,6 +78,8 @@ export interface ResponseScript<Piece = string> {
   readonly pauseMs?: number;
   /** What becomes of the connection then; it stays open by default. */
   readonly then?: "close" | "reset";
+  /** How long it waits before that. Default 0; 5 before a reset, for what was written before to be read before. */
+  readonly thenMs?: number;
 }
 
 /** A well-formed request, sent in the terms of its channel. */

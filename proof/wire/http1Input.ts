@@ -9,14 +9,12 @@ import {
   oneByteChunks,
   pathOf,
 } from "./timeline.js";
-import { headText } from "./case.js";
+import { type Awaited, headText } from "./case.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
 export interface Turn {
   /** Undefined: at once. `continue`: a 100; its turn is left out where the response came instead. */
-  readonly after:
-    | { readonly exchange: number; readonly what: "response" | "continue" | "tunnel" }
-    | undefined;
+  readonly after: { readonly exchange: number; readonly what: Awaited } | undefined;
   readonly parts: readonly Part[];
 }
 

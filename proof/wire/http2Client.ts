@@ -9,10 +9,11 @@ import {
 } from "../../testkit/http2RawClient.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { isUpgrade, type ClientScript } from "./timeline.js";
-import { Client, isTimedOut, type Outcome, type Ports } from "./scriptedClient.js";
+import type { Outcome } from "./responses.js";
+import { Client, isTimedOut, type Ports } from "./scriptedClient.js";
 import { streamOf } from "./http2Input.js";
 import type { Turn } from "./http1Input.js";
-import { Violation } from "../../testkit/messages.js";
+import { type Field, fieldValue, Violation } from "../../testkit/messages.js";
 
 const CONNECTION_WINDOW_BYTES = 65_535;
 const LAST_STREAM_MAX = 0x7fff_ffff;
@@ -23,7 +24,6 @@ export class Http2Client extends Client {
   private readonly decoder = new HpackDecoder(65_536);
   private readonly windows: number[];
   private connectionWindow = CONNECTION_WINDOW_BYTES;
-  private readonly announced: (number | undefined)[] = [];
   private settled = false;
   /** The last stream that is served. */
   private lastServed = LAST_STREAM_MAX;
@@ -49,19 +49,17 @@ export class Http2Client extends Client {
     return false;
   }
 
-  protected override read(bytes: Buffer): void {
+  protected override take(bytes: Buffer): void {
     for (const received of this.splitter.frames(bytes)) this.frame(received);
   }
 
-  protected override ended(): void {
+  protected override finish(): void {
     for (const outcome of this.outcomes) if (outcome.end === "none") outcome.end = "cut";
   }
 
-  protected override opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined {
-    const { informational, status, end } = this.outcomes[exchange]!;
-    if (what === "continue" && informational.includes(100)) return true;
-    if (what === "tunnel" && status === 200 && end === "none") return true;
-    return status !== undefined || end !== "none" ? false : undefined;
+  protected override isTunnel(exchange: number): boolean {
+    const { status, end } = this.outcomes[exchange]!;
+    return status === 200 && end === "none";
   }
 
   private frame({ type, flags, stream, payload }: ReceivedFrame): void {
@@ -97,18 +95,15 @@ export class Http2Client extends Client {
   private headers(flags: number, [e, outcome]: [number, Outcome], payload: Buffer): void {
     if ((flags & END_HEADERS) === 0) throw new Violation("a long field block");
     this.decoder.decode(payload, 0, payload.length);
-    const fields = new Map(this.decoder.fields.map(({ name, value }) => [name, value]));
-    const status = Number(fields.get(":status"));
+    const fields = this.decoder.fields.map(({ name, value }): Field => [name, value]);
+    const status = Number(fieldValue(fields, ":status"));
     if (outcome.end === "complete" || outcome.status !== undefined)
       throw new Violation(`a second head on the stream of exchange ${e}`);
     if (status < 200) {
       outcome.informational.push(status);
       return;
     }
-    outcome.status = status;
-    outcome.id = fields.get("x-id");
-    const length = fields.get("content-length");
-    this.announced[e] = length === undefined ? undefined : Number(length);
+    Object.assign(outcome, { status, fields });
     if ((flags & END_STREAM) !== 0) this.complete(e, outcome);
   }
 
@@ -119,7 +114,7 @@ export class Http2Client extends Client {
     this.windows[e]! -= payload.length;
     this.connectionWindow -= payload.length;
     if (this.windows[e]! < 0 || this.connectionWindow < 0) throw new Violation("data beyond a window");
-    outcome.body.push(Buffer.from(payload));
+    outcome.pieces.push(Buffer.from(payload));
     if ((flags & END_STREAM) !== 0) return this.complete(e, outcome);
     if (payload.length === 0) return;
     const increment = Buffer.alloc(4);
@@ -137,15 +132,11 @@ export class Http2Client extends Client {
   private complete(e: number, outcome: Outcome): void {
     outcome.end = "complete";
     const exchange = this.script.exchanges[e]!;
-    const announced = this.announced[e];
-    const bytes = outcome.body.reduce((sum, { length }) => sum + length, 0);
-    const none = exchange.method === "HEAD" || outcome.status === 304;
-    if (
-      announced !== undefined &&
-      announced !== bytes &&
-      !(none && bytes === 0) &&
-      !isUpgrade(this.script, exchange)
-    )
-      throw new Violation(`exchange ${e}: ${bytes} bytes, announced were ${announced}`);
+    const { body, fields, status } = outcome;
+    const announced = fieldValue(fields, "content-length");
+    const none = (exchange.method === "HEAD" || status === 304) && body.length === 0;
+    const off = announced !== undefined && Number(announced) !== body.length;
+    if (off && !none && !isUpgrade(this.script, exchange))
+      throw new Violation(`exchange ${e}: ${body.length} bytes, announced were ${announced}`);
   }
 }

@@ -9,7 +9,8 @@ import {
   isComplete,
   opensTunnel,
 } from "./timeline.js";
-import type { Client, Outcome } from "./scriptedClient.js";
+import type { Outcome } from "./responses.js";
+import type { Client } from "./scriptedClient.js";
 import {
   bodyBytesMaxOf,
   faultsOf,
@@ -120,7 +121,7 @@ function judgeOwn(facts: Facts): string[] {
   if (outcome.status !== status) return [`status ${outcome.status} in place of ${status}`];
   const bytes = tunnel ? exchange.tunnel.down : isBodiless(exchange) ? 0 : response.bytes;
   const whole = bytesOf(tunnel ? "down" : "response", id, bytes);
-  const body = Buffer.concat(outcome.body);
+  const body = outcome.body;
   if (!whole.subarray(0, body.length).equals(body))
     return [`a body that is not its own, after ${body.length} bytes of ${bytes}`];
   const short = outcome.end === "complete" && body.length < bytes;
@@ -160,7 +161,7 @@ function judgeProxys(facts: Facts, expected: Buffer | undefined): string[] {
   const { outcome, exchange } = facts;
   if (facts.over) return ["answered although the connection was over"];
   if (isTunnelUnopened(facts)) return ["a tunnel is granted that nobody opens"];
-  const body = Buffer.concat(outcome.body);
+  const body = outcome.body;
   const connects = facts.script.protocol === "h2" && exchange.upgrade;
   const whole = exchange.method === "HEAD" && !connects ? NONE : expected;
   const known = outcome.status === 200 && whole !== undefined;

@@ -45,7 +45,7 @@ export class Lane {
       const busy = await this.rest(played, patienceMs);
       if (busy !== undefined) notAtRest.push(`the upstream's connections do not come to rest: ${busy}`);
     }
-    await Promise.race([upstream.endAll(), sleep(patienceMs)]);
+    await upstream.endAll(patienceMs);
     const found = [...upstream.violations, ...notAtRest, ...judge(played, clients, upstream.seen)];
     upstream.abandon();
     return found;

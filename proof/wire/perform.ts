@@ -32,7 +32,7 @@ export async function perform(row: WireCase, channel: Channel, subject: Performe
     throw error;
   });
   // What was begun for a refused request, or for a client that has left, must not be taken for a part of the next case.
-  if (row.wholeRequestsOnly === true || result.startLine === "") await settled(() => upstream.bytes);
+  if (row.wholeRequestsOnly === true || result.outcome.startLine === "") await settled(() => upstream.bytes);
   const all = await upstream.released();
   if (row.response === "refused") await upstream.open();
   const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
@@ -117,14 +117,13 @@ async function entityTag(subject: Performer, channel: Channel): Promise<string> 
   const known = entityTags.get(subject);
   if (known !== undefined) return known;
   const { http, https } = subject.ports;
-  const { fields } = await talkHttp1({
+  const { outcome } = await talkHttp1({
     port: channel === "http" ? http : https,
     tls: channel !== "http",
     steps: line("HEAD /syncmedia/img/a.png HTTP/1.1", "Connection: close"),
     upstreamBytes: () => 0,
-    patienceMs: undefined,
   });
-  const tag = fieldValue(fields, "etag");
+  const tag = fieldValue(outcome.fields, "etag");
   if (tag === undefined) throw new Error("media/img/a.png has no entity tag");
   entityTags.set(subject, tag);
   return tag;

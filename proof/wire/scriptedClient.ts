@@ -1,38 +1,20 @@
-import * as net from "node:net";
+import { connect } from "node:net";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import type { ClientScript, ExchangeScript } from "./timeline.js";
-import type { Part, Turn } from "./http1Input.js";
 import { Violation } from "../../testkit/messages.js";
+import { Accepted } from "../../testkit/peers.js";
 import { connectTls } from "../../testkit/tlsClient.js";
-import { Changes } from "../../testkit/waiting.js";
-
-/** What a client got for one exchange. */
-export interface Outcome {
-  informational: number[];
-  status: number | undefined;
-  /** `X-Id`: whose response it says to be. */
-  id: string | undefined;
-  /** The response says that the connection closes. */
-  closes: boolean;
-  body: Buffer[];
-  /** Complete as far as a client can see; `cut` where it can see that it is not. */
-  end: "none" | "complete" | "cut";
-}
-
-export const noOutcome = (): Outcome => ({
-  informational: [],
-  status: undefined,
-  id: undefined,
-  closes: false,
-  body: [],
-  end: "none",
-});
+import { closeBy } from "./client.js";
+import type { Part, Turn } from "./http1Input.js";
+import { Outcome } from "./responses.js";
+import type { ClientScript, ExchangeScript } from "./timeline.js";
 
 export interface Ports {
   readonly plainPort: number;
   readonly tlsPort: number;
 }
 
+/** As long as a timer can. */
+const FOR_EVER_MS = 2 ** 31 - 1;
 /** A moment in which the proxy reads what was sent. */
 const MOMENT_MS = 1;
 /**
@@ -46,7 +28,7 @@ const MOMENTS_MAX = 40;
 const SINGLE_BYTES_MAX = 250;
 
 /** One connection of a client, which sends its turns and reads what comes. */
-export abstract class Client {
+export abstract class Client extends Accepted {
   readonly violations: string[] = [];
   readonly outcomes: Outcome[];
   /** Exchanges whose whole request was handed to the kernel. */
@@ -59,45 +41,31 @@ export abstract class Client {
   private leftAt = Infinity;
   /** A busy machine takes long over a client that sends a thousand bytes one by one, but not between two of them. */
   private hangs: NodeJS.Timeout | undefined;
-  private readonly socket: net.Socket;
-  /** The one below TLS, which alone can be reset. */
-  private readonly transport: net.Socket;
-  private readonly closing: Promise<void>;
-  private closed = false;
   private sent = 0;
   /** What answers the proxy's frames must not come in the midst of one of ours: it waits for the end of the turn. */
   private controls: Buffer[] | undefined;
-  private received = 0;
   private readonly sentMax: number;
-  private readonly changes = new Changes();
 
+  /** @param transport the connection below TLS, which alone can be reset */
   constructor(
     protected readonly script: ClientScript,
     private readonly turns: readonly Turn[],
-    ports: Ports,
+    { plainPort, tlsPort }: Ports,
+    private readonly transport = connect({
+      port: script.protocol === "http" ? plainPort : tlsPort,
+      host: "127.0.0.1",
+      noDelay: true,
+    }),
   ) {
-    this.outcomes = script.exchanges.map(noOutcome);
+    const secured = { port: tlsPort, over: transport, resumes: true } as const;
+    const protocol = script.protocol === "h2" ? "h2" : "http/1.1";
+    super(script.protocol === "http" ? transport : connectTls({ ...secured, protocol }));
+    this.outcomes = script.exchanges.map(() => new Outcome());
     this.quiet = new Promise((resolve) => (this.becomeQuiet = resolve));
     const total = turns.reduce((sum, { parts }) => parts.reduce((n, { bytes }) => n + bytes.length, sum), 0);
     const { abort } = script;
     this.sentMax =
       abort !== undefined && "sent" in abort.after ? Math.floor(abort.after.sent * total) : Infinity;
-    const { protocol } = script;
-    const port = protocol === "http" ? ports.plainPort : ports.tlsPort;
-    this.transport = net.connect({ port, host: "127.0.0.1", noDelay: true });
-    const secured = { port, protocol: protocol === "h2" ? "h2" : "http/1.1", over: this.transport } as const;
-    this.socket = protocol === "http" ? this.transport : connectTls({ ...secured, resumes: true });
-    this.closing = new Promise((resolve) => {
-      this.socket.once("close", () => {
-        this.closed = true;
-        this.guard(() => this.ended());
-        this.changes.tell();
-        resolve();
-      });
-    });
-    // A reset is seen as a response that is cut.
-    this.socket.on("error", () => undefined);
-    this.socket.on("data", (bytes: Buffer) => this.receive(bytes));
   }
 
   /**
@@ -115,10 +83,10 @@ export abstract class Client {
       this.leftAt = performance.now();
     }
     if (!this.script.exchanges.some(isTimedOut)) this.becomeQuiet();
-    await this.until(() => this.done);
+    await this.comes(() => this.done);
     this.becomeQuiet();
     if (!this.closed) this.socket.end();
-    await this.closing;
+    await this.comes(() => false);
     // TLS 1.2: who gets a close_notify writes nothing more (RFC 5246, 7.2.1).
     const isCut = this.script.protocol === "https" && this.leftAt !== Infinity;
     this.forsaken = isCut || performance.now() - this.leftAt >= HALF_CLOSED_MS;
@@ -129,11 +97,11 @@ export abstract class Client {
   protected abstract get done(): boolean;
   /** Whether a request is left without its end, so that only the client's end tells that none follows. */
   protected abstract get leavesUnfinished(): boolean;
-  protected abstract read(bytes: Buffer): void;
-  /** The proxy closed the connection. */
-  protected abstract ended(): void;
-  /** Whether a 100 or what opens a tunnel has come; undefined while neither it nor anything else has. */
-  protected abstract opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined;
+  protected abstract take(bytes: Buffer): void;
+  /** The connection ended, and nothing more is to be taken. */
+  protected abstract finish(): void;
+  /** Whether the response to an exchange has opened a tunnel. */
+  protected abstract isTunnel(exchange: number): boolean;
 
   /** Whether the proxy said that it takes no such request any more. */
   abstract refuses(exchange: number): boolean;
@@ -148,8 +116,11 @@ export abstract class Client {
     if (!this.closed && this.socket.writable) this.socket.write(bytes);
   }
 
-  protected get isClosed(): boolean {
-    return this.closed;
+  /** Whether a 100 or what opens a tunnel has come; undefined while neither it nor anything else has. */
+  private opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined {
+    const { informational, status, end } = this.outcomes[exchange]!;
+    if (what === "continue" ? informational.includes(100) : this.isTunnel(exchange)) return true;
+    return status !== undefined || end !== "none" ? false : undefined;
   }
 
   private describe(): string {
@@ -161,9 +132,9 @@ export abstract class Client {
     if (after !== undefined) {
       const { exchange, what } = after;
       const answered = (): boolean => this.outcomes[exchange]!.end !== "none";
-      if (what === "response") await this.until(answered);
+      if (what === "response") await this.comes(answered);
       else {
-        await this.until(() => this.opened(exchange, what) !== undefined);
+        await this.comes(() => this.opened(exchange, what) !== undefined);
         // HTTP/2 goes on with its other streams.
         if (this.opened(exchange, what) !== true) return this.script.protocol === "h2";
       }
@@ -192,7 +163,10 @@ export abstract class Client {
       this.hangs?.refresh();
       this.sent += Math.min(bytes.length, left);
       for (const { exchange, at } of wholes) if (at <= this.sent) this.whole.add(exchange);
-      if (left <= bytes.length && abort !== undefined) return this.leave(abort.how);
+      if (left <= bytes.length && abort !== undefined) {
+        closeBy(this.socket, abort.how, this.transport);
+        return false;
+      }
       if (apart === "moment") await sleep(MOMENT_MS);
       else if (apart === "turn") await setImmediate();
       if (this.closed) return false;
@@ -226,21 +200,16 @@ export abstract class Client {
     return [];
   }
 
-  private leave(how: "end" | "reset" | "destroy"): false {
-    if (how === "end") this.socket.end();
-    else if (how === "reset") this.transport.resetAndDestroy();
-    else this.socket.destroy();
-    return false;
+  protected override read(bytes: Buffer): void {
+    this.hangs?.refresh();
+    this.guard(() => this.take(bytes));
+    const { abort } = this.script;
+    if (abort !== undefined && "received" in abort.after && this.received.length >= abort.after.received)
+      closeBy(this.socket, abort.how, this.transport);
   }
 
-  private receive(bytes: Buffer): void {
-    this.received += bytes.length;
-    this.hangs?.refresh();
-    this.guard(() => this.read(bytes));
-    const { abort } = this.script;
-    if (abort !== undefined && "received" in abort.after && this.received >= abort.after.received)
-      this.leave(abort.how);
-    this.changes.tell();
+  protected override left(): void {
+    this.guard(() => this.finish());
   }
 
   private guard(step: () => void): void {
@@ -252,8 +221,9 @@ export abstract class Client {
     }
   }
 
-  private until(holds: () => boolean): Promise<void> {
-    return this.changes.until(() => this.closed || holds());
+  /** What does not come ends the connection ({@link play}). */
+  private comes(holds: () => boolean): Promise<unknown> {
+    return this.until(() => this.closed || holds(), FOR_EVER_MS);
   }
 }
 

@@ -1,28 +1,34 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LoopbackServer } from "../../testkit/peers.js";
-import { Gate } from "./gate.js";
-import { type PlayedResponse, playedResponse } from "./scriptedResponse.js";
-import {
-  type ResponsePlan,
-  bytesOf,
-  type Timeline,
-  type ClientScript,
-  type ExchangeScript,
-  idOf,
-  isBodiless,
-  isUpgrade,
-  readPath,
-} from "./timeline.js";
-import { play } from "./upstream.js";
 import {
   type BodyKind,
   fieldValue,
   framingOf,
   type MessageHead,
   MessageReader,
+  type MessageSink,
   Violation,
 } from "../../testkit/messages.js";
+import { LoopbackServer } from "../../testkit/peers.js";
+import { MOMENT_MS, type ScriptedResponse, scriptedResponse } from "./scriptedResponse.js";
+import {
+  bytesOf,
+  type ClientScript,
+  type ExchangeScript,
+  idOf,
+  isBodiless,
+  isUpgrade,
+  readPath,
+  type ResponsePlan,
+  type Timeline,
+} from "./timeline.js";
+import { play, UpstreamConnection } from "./upstream.js";
+
+/** What several wait for. */
+class Gate {
+  open: () => void = () => undefined;
+  readonly opened = new Promise<void>((resolve) => (this.open = resolve));
+}
 
 /** A request as it arrived. */
 export interface Seen {
@@ -42,7 +48,7 @@ interface Expected {
 export class StrictUpstream {
   readonly violations: string[] = [];
   readonly seen: Seen[] = [];
-  private readonly connections = new Set<UpstreamConnection>();
+  private readonly connections = new Set<StrictConnection>();
   private expected = new Map<string, Expected>();
   /** Requests of clients that left, in earlier cases. */
   private readonly left = new Set<string>();
@@ -51,7 +57,7 @@ export class StrictUpstream {
   released = new Gate();
 
   private readonly server = new LoopbackServer(
-    (socket) => void this.connections.add(new UpstreamConnection(socket, this)),
+    (socket) => void this.connections.add(new StrictConnection(socket, this)),
   );
 
   private constructor(readonly lane: number) {}
@@ -104,9 +110,8 @@ export class StrictUpstream {
   }
 
   /** Closes all connections, which have to be at rest; resolves when the proxy has closed them, too. */
-  async endAll(): Promise<void> {
-    const open = [...this.connections];
-    await Promise.all(open.map((connection) => connection.leave()));
+  async endAll(patienceMs: number): Promise<void> {
+    await Promise.all([...this.connections].map((connection) => connection.leave(patienceMs)));
   }
 
   /** Nothing is expected any more; what is still open after all is cut. */
@@ -116,7 +121,7 @@ export class StrictUpstream {
     this.server.cut();
   }
 
-  closed(connection: UpstreamConnection): void {
+  forget(connection: StrictConnection): void {
     this.connections.delete(connection);
   }
 
@@ -126,7 +131,7 @@ export class StrictUpstream {
   }
 }
 
-class UpstreamConnection {
+class StrictConnection extends UpstreamConnection implements MessageSink {
   private readonly reader = new MessageReader(this);
   private expected: Expected | undefined;
   private seen: Seen | undefined;
@@ -141,25 +146,24 @@ class UpstreamConnection {
   private owing = false;
   /** What its body, or its side of the tunnel, has to be. */
   private whole: Buffer = Buffer.alloc(0);
-  private readonly closing: Promise<unknown>;
 
   constructor(
-    private readonly socket: Socket,
+    socket: Socket,
     private readonly owner: StrictUpstream,
   ) {
-    this.closing = new Promise((resolve) => socket.once("close", resolve));
-    socket.on("data", (bytes) => this.guard(() => this.leaving || this.reader.feed(bytes)));
-    socket.on("end", () => socket.end());
-    socket.on("close", () => {
-      this.guard(() => this.closed());
-      owner.closed(this);
-    });
+    super(socket);
   }
 
-  /** Heads come in one piece: a part of one was none, but bytes after a body that was longer than announced. */
-  private closed(): void {
+  protected override read(bytes: Buffer): void {
+    this.guard(() => this.leaving || this.reader.feed(bytes));
+  }
+
+  protected override left(): void {
     const { begun } = this.reader;
-    if (begun.length > 0 && !this.leaving) throw new Violation(`bytes behind a request: ${printable(begun)}`);
+    // Heads come in one piece: a part of one was none, but bytes after a body that was longer than announced.
+    if (begun.length > 0 && !this.leaving)
+      this.owner.violations.push(`upstream: bytes behind a request: ${printable(begun)}`);
+    this.owner.forget(this);
   }
 
   get atRest(): boolean {
@@ -185,11 +189,6 @@ class UpstreamConnection {
     const id = this.seen?.id ?? "none yet";
     const where = this.reader.between ? "between requests" : "in the midst of one";
     return `connection of request ${id}: ${where}, response ${this.answering}, ${this.retired ?? "not retired"}`;
-  }
-
-  async leave(): Promise<void> {
-    this.socket.end();
-    await this.closing;
   }
 
   head(head: MessageHead): BodyKind {
@@ -268,33 +267,26 @@ class UpstreamConnection {
       this.retired ??= "whose request was given up";
       return;
     }
-    const played = playedResponse(id, exchange);
-    const { then, opens } = played;
-    // Nothing tells the proxy of an end that is not announced: a request may be on its way already.
-    const unannounced =
-      exchange.response.flaw === "none" && ["quit", "soon", "reset"].includes(exchange.response.then);
-    if (then !== "keep" && !unannounced) this.retired ??= "whose response was its last";
-    void this.write(played, exchange).then(() => {
-      this.answering = "done";
-      if (this.tunnel === "asked" && opens) return this.open(id, exchange);
-      return this.afterResponse(played, exchange);
+    const response = scriptedResponse(id, exchange);
+    if (response.isLast) this.retired ??= "whose response was its last";
+    const { released } = this.owner;
+    void play(this.socket, response, {
+      held: (piece) => (piece === response.heldAt ? released.opened : undefined),
+      written: () => this.written(response, exchange),
+      leaves: () => (this.leaving = true),
     });
   }
 
-  /** What comes behind a response, and what becomes of the connection. */
-  private async afterResponse({ then, late }: PlayedResponse, exchange: ExchangeScript): Promise<void> {
+  /** What comes behind a response. */
+  private async written({ opens, late }: ScriptedResponse, exchange: ExchangeScript): Promise<void> {
+    this.answering = "done";
+    if (this.tunnel === "asked" && opens) return this.open(this.expected!.id, exchange);
     this.late = late;
-    if (late !== undefined && isBodiless(exchange) && announcesBody(exchange.response)) {
-      this.owing = true;
-      await sleep(MOMENT_MS);
-      if (this.owing) this.writeLate();
-      this.owing = false;
-    }
-    if (then === "soon") await sleep(MOMENT_MS);
-    if (then === "keep" || then === "wait") return;
-    this.leaving = true;
-    if (then === "reset") this.socket.resetAndDestroy();
-    else this.socket.end();
+    if (late === undefined || !isBodiless(exchange) || !announcesBody(exchange.response)) return;
+    this.owing = true;
+    await sleep(MOMENT_MS);
+    if (this.owing) this.writeLate();
+    this.owing = false;
   }
 
   private open(id: string, { tunnel }: ExchangeScript): void {
@@ -302,17 +294,6 @@ class UpstreamConnection {
     this.whole = bytesOf("up", id, tunnel.up);
     this.socket.write(bytesOf("down", id, tunnel.down));
     if (tunnel.up === 0 && tunnel.endedBy === "upstream") this.socket.end();
-  }
-
-  private async write({ parts, unheld }: PlayedResponse, { response }: ExchangeScript): Promise<void> {
-    const { held, apart } = response;
-    const halves = held === "half" ? [parts.slice(0, unheld), parts.slice(unheld)] : [parts];
-    const pieces = apart ? parts : halves.map((half) => Buffer.concat(half));
-    const heldAt = apart ? unheld : halves.length - 1;
-    const { released } = this.owner;
-    const waits = (i: number): Promise<unknown> | undefined =>
-      held !== "no" && i === heldAt ? released.opened : undefined;
-    await play(this.socket, { pieces, pauseMs: 1 }, waits);
   }
 
   private guard(step: () => unknown): void {
@@ -336,7 +317,5 @@ class LateRequest extends Violation {}
 /** Only where a response without a body announces one can its end not be known for sure. */
 const announcesBody = ({ framing, bytes }: ResponsePlan): boolean => framing === "chunked" || bytes > 0;
 
-const MOMENT_MS = 2;
-
 /** Bytes as a line of text. */
-export const printable = (bytes: Buffer): string => JSON.stringify(bytes.toString("latin1", 0, 160));
+const printable = (bytes: Buffer): string => JSON.stringify(bytes.toString("latin1", 0, 160));

@@ -1,6 +1,8 @@
+import type { Channel, Close } from "./case.js";
+
 /**
- * What is played: a few clients of one upstream, each with some exchanges on one connection. A case is plain data, so
- * that it can be made from a seed, shrunk and printed.
+ * A case of several clients of one upstream, each with some exchanges on one connection. It is plain data, so that it can
+ * be made from a seed, shrunk and printed.
  */
 export interface Timeline {
   /** Leads to the case again, with the seed; part of every id. */
@@ -10,7 +12,7 @@ export interface Timeline {
   readonly clients: readonly ClientScript[];
 }
 
-export type Protocol = "http" | "https" | "h2";
+export type Protocol = Exclude<Channel, "redirect" | "clear">;
 
 /** A route, as far as its clients and who judges what they get have to know it. */
 export interface Target {
@@ -56,7 +58,7 @@ export type Splits =
 export interface Abort {
   /** What has to have happened: a part of the input sent, or bytes of responses received. */
   readonly after: { readonly sent: number } | { readonly received: number };
-  readonly how: "end" | "reset" | "destroy";
+  readonly how: Close;
 }
 
 export interface ExchangeScript {
@@ -100,6 +102,7 @@ export interface TunnelScript {
   readonly endedBy: "client" | "upstream";
 }
 
+/** What the upstream is to do; `scriptedResponse.ts` makes bytes of it. */
 export interface ResponsePlan {
   /** With the request's head, half of its body, or all of it. */
   readonly when: "head" | "half" | "complete";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Field, type Message, parseMessage } from "../../testkit/messages.js";
-import { LoopbackServer } from "../../testkit/peers.js";
+import { Accepted, LoopbackServer } from "../../testkit/peers.js";
 import type { Response, ResponseScript } from "./case.js";
 import type { Ports } from "./site.js";
 
@@ -25,11 +25,7 @@ export interface RecordedRequest {
 }
 
 /** One connection that the proxy made, as far as it concerns the case under way. */
-export interface RecordedConnection {
-  readonly bytes: Buffer;
-  /** Whether the proxy ended it. */
-  readonly closed: boolean;
-}
+export type RecordedConnection = Pick<RecordingConnection, "bytes" | "closed">;
 
 /** Time for a proxy to close a connection that it no longer needs. */
 const RELEASE_MS = 3_000;
@@ -44,7 +40,7 @@ export class RecordingUpstream {
   bytes = 0;
   private deaf = false;
   private servers: LoopbackServer[] = [];
-  private connections: Connection[] = [];
+  private connections: RecordingConnection[] = [];
 
   private constructor(readonly ports: Ports) {}
 
@@ -57,7 +53,7 @@ export class RecordingUpstream {
   async open(): Promise<void> {
     for (const name of UPSTREAM_NAMES) {
       const server = new LoopbackServer((socket) => {
-        this.connections.push(new Connection(name, socket, this));
+        this.connections.push(new RecordingConnection(name, socket, this));
         if (this.deaf) socket.pause();
       });
       this.servers.push(await server.listen(this.ports[name]));
@@ -81,9 +77,7 @@ export class RecordingUpstream {
   async settled(ms: number): Promise<RecordedConnection[]> {
     const deadline = Date.now() + ms;
     while (this.connections.some(({ busy }) => busy) && Date.now() < deadline) await sleep(2);
-    return this.connections
-      .map(({ received, closed }) => ({ bytes: received, closed }))
-      .filter(({ bytes }) => bytes.length > 0);
+    return this.connections.filter(({ bytes }) => bytes.length > 0);
   }
 
   /** The same as requests, with all connections ended. A proxy that owes an end is given time for it first. */
@@ -100,10 +94,29 @@ export class RecordingUpstream {
   }
 }
 
-class Connection {
-  received: Buffer = Buffer.alloc(0);
-  /** Whether the proxy ended it. */
-  closed = false;
+/**
+ * A connection that a proxy made to an upstream. One kind reads its bytes as they are and answers by line; the other
+ * (`strictUpstream.ts`) reads within messages, and takes none but those that its script has clients send.
+ */
+export class UpstreamConnection extends Accepted {
+  constructor(socket: Socket) {
+    super(socket);
+    socket.on("end", () => socket.end());
+  }
+
+  /** Ends this side, and waits for the other's end. */
+  leave(ms: number): Promise<unknown> {
+    this.socket.end();
+    return this.gone(ms);
+  }
+
+  /** Waits for the end of the connection, but not for ever. */
+  protected gone(ms: number): Promise<unknown> {
+    return this.until(() => this.closed, ms).catch(() => undefined);
+  }
+}
+
+class RecordingConnection extends UpstreamConnection {
   /** Where the first request begins that is not answered. */
   private at = 0;
   private answering = false;
@@ -112,20 +125,14 @@ class Connection {
 
   constructor(
     private readonly name: UpstreamName,
-    readonly socket: Socket,
+    socket: Socket,
     private readonly owner: RecordingUpstream,
   ) {
-    socket.on("data", (chunk: Buffer) => {
-      owner.bytes += chunk.length;
-      this.received = Buffer.concat([this.received, chunk]);
-      this.advance();
-    });
-    socket.on("end", () => {
-      this.closed = true;
-      socket.end();
-    });
-    // A proxy may reset what it gives up, too; that is recorded as `givenUp`.
-    socket.on("close", () => (this.closed = true));
+    super(socket);
+  }
+
+  get bytes(): Buffer {
+    return Buffer.from(this.received, "latin1");
   }
 
   /** Whether a request is unfinished, or not answered. */
@@ -134,21 +141,27 @@ class Connection {
   }
 
   forget(): void {
-    this.received = this.received.subarray(this.at);
+    this.received = this.received.slice(this.at);
     this.at = 0;
   }
 
   async release(): Promise<RecordedRequest[]> {
-    if (this.at < this.received.length && !this.answeredEarly) await this.end();
+    if (this.at < this.received.length && !this.answeredEarly) await this.gone(RELEASE_MS);
     const { closed, answering, at } = this;
-    this.socket.end();
-    await this.end();
+    await this.leave(RELEASE_MS);
     this.socket.destroy();
+    const { bytes } = this;
     const requests: RecordedRequest[] = [];
-    for (let from = 0; from < this.received.length;) {
-      const message = parseMessage(this.received, from, { type: "request" });
-      const givenUp = closed && from >= at && !answering;
-      requests.push(recorded(this.name, message, this.received.toString("latin1", from), givenUp));
+    for (let from = 0; from < bytes.length;) {
+      const message = parseMessage(bytes, from, { type: "request" });
+      requests.push({
+        upstream: this.name,
+        line: message?.startLine ?? bytes.toString("latin1", from),
+        fields: message?.fields ?? [],
+        body: message?.body ?? Buffer.alloc(0),
+        complete: message?.complete ?? false,
+        givenUp: closed && from >= at && !answering,
+      });
       // What follows a request whose response ends the connection is nobody's.
       if (message === undefined || from >= at) break;
       from = message.end;
@@ -156,15 +169,14 @@ class Connection {
     return requests;
   }
 
-  /** Waits for the end of the connection, but not for ever. */
-  private async end(): Promise<void> {
-    const deadline = Date.now() + RELEASE_MS;
-    while (!this.socket.closed && Date.now() < deadline) await sleep(1);
+  protected override read({ length }: Buffer): void {
+    this.owner.bytes += length;
+    this.advance();
   }
 
   private advance(): void {
     while (!this.answering) {
-      const message = parseMessage(this.received, this.at, { type: "request" });
+      const message = parseMessage(this.bytes, this.at, { type: "request" });
       if (message === undefined || !(message.complete || this.owner.early)) return;
       const response = this.owner.script(message.startLine, this.socket, this.name);
       if (response === undefined) this.at = message.end;
@@ -188,35 +200,34 @@ class Connection {
   }
 }
 
-const recorded = (
-  upstream: UpstreamName,
-  message: Message | undefined,
-  begun: string,
-  givenUp: boolean,
-): RecordedRequest => ({
-  upstream,
-  line: message?.startLine ?? begun,
-  fields: message?.fields ?? [],
-  body: message?.body ?? Buffer.alloc(0),
-  complete: message?.complete ?? false,
-  givenUp,
-});
+/** What is to be known of a response while it is written. */
+interface Writing {
+  /** Resolves when a piece may be written that waits for more than the pause. */
+  held?(piece: number): Promise<unknown> | undefined;
+  /** All pieces are. */
+  written?(): Promise<void> | void;
+  /** The connection ends now. */
+  leaves?(): void;
+}
 
-/** Writes a response. @param held resolves when a piece may be written that waits for more than the pause */
+/** Writes a response. */
 export async function play(
   socket: Socket,
-  { pieces, pauseMs = PIECE_PAUSE_MS, then }: ResponseScript<string | Buffer>,
-  held: (piece: number) => Promise<unknown> | undefined = () => undefined,
+  { pieces, pauseMs = PIECE_PAUSE_MS, then, thenMs }: ResponseScript<string | Buffer>,
+  { held, written, leaves }: Writing = {},
 ): Promise<void> {
   for (const [i, piece] of pieces.entries()) {
-    const waits = held(i) ?? (i > 0 ? sleep(pauseMs) : undefined);
+    const waits = held?.(i) ?? (i > 0 ? sleep(pauseMs) : undefined);
     if (waits !== undefined) await waits;
     if (!socket.destroyed) socket.write(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
   }
+  await written?.();
+  if (then === undefined) return;
+  const waitMs = thenMs ?? (then === "reset" ? PIECE_PAUSE_MS : 0);
+  if (waitMs > 0) await sleep(waitMs);
+  leaves?.();
   if (then === "close") socket.end();
-  // What was written before has to be read before.
-  if (then === "reset") await sleep(PIECE_PAUSE_MS);
-  if (then === "reset") socket.resetAndDestroy();
+  else socket.resetAndDestroy();
 }
 
 /** The usual response of a daemon; its body tells which one gave it. */
