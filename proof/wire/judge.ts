@@ -119,19 +119,34 @@ function judgeOwn(facts: Facts): string[] {
   if (isTunnelUnopened(facts)) return ["a tunnel is granted that the upstream did not open"];
   if (response.held === "forever") return ["answered with what nobody sent"];
   if (outcome.status !== status) return [`status ${outcome.status} in place of ${status}`];
-  const bytes = tunnel ? exchange.tunnel.down : isBodiless(exchange) ? 0 : response.bytes;
-  const whole = bytesOf(tunnel ? "down" : "response", id, bytes);
-  const body = outcome.body;
-  if (!whole.subarray(0, body.length).equals(body))
-    return [`a body that is not its own, after ${body.length} bytes of ${bytes}`];
-  const short = outcome.end === "complete" && body.length < bytes;
-  if (short && !(tunnel && mayFail(facts)) && !isEndedByAnother(facts))
-    return [`looks complete with ${body.length} bytes of ${bytes}`];
-  if (outcome.end === "complete" && !tunnel && !isWhole(exchange) && response.then !== "reset")
+  if (outcome.complete && !tunnel && !isWhole(exchange) && response.then !== "reset")
     return ["looks complete, though the upstream broke it off"];
-  if (outcome.end !== "complete" && !mayFail(facts)) return [`cut after ${body.length} bytes of ${bytes}`];
-  if (outcome.closes && !mayClose(facts)) return ["closes the connection for no reason"];
-  return [];
+  const bytes = tunnel ? exchange.tunnel.down : isBodiless(exchange) ? 0 : response.bytes;
+  const mayBeCut = mayFail(facts);
+  return judgeBody(outcome, bytesOf(tunnel ? "down" : "response", id, bytes), {
+    short: (tunnel && mayBeCut) || isEndedByAnother(facts),
+    cut: mayBeCut,
+    closes: mayClose(facts),
+  });
+}
+
+/**
+ * Its head is right: the body is the one it has to be, whole, and the connection goes on, but for what may be.
+ *
+ * @param whole undefined where the body is not known
+ */
+function judgeBody(
+  { body, complete, closes }: Outcome,
+  whole: Buffer | undefined,
+  may: { readonly short: boolean; readonly cut: boolean; readonly closes: boolean },
+): string[] {
+  const had = `${body.length} bytes of ${whole?.length ?? "any"}`;
+  if (whole !== undefined && !whole.subarray(0, body.length).equals(body))
+    return [`a body that is not its own, after ${had}`];
+  if (whole !== undefined && complete && body.length < whole.length && !may.short)
+    return [`looks complete with ${had}`];
+  if (!complete && !may.cut) return [`cut after ${had}`];
+  return closes && !may.closes ? ["closes the connection for no reason"] : [];
 }
 
 /**
@@ -161,19 +176,13 @@ function judgeProxys(facts: Facts, expected: Buffer | undefined): string[] {
   const { outcome, exchange } = facts;
   if (facts.over) return ["answered although the connection was over"];
   if (isTunnelUnopened(facts)) return ["a tunnel is granted that nobody opens"];
-  const body = outcome.body;
   const connects = facts.script.protocol === "h2" && exchange.upgrade;
   const whole = exchange.method === "HEAD" && !connects ? NONE : expected;
-  const known = outcome.status === 200 && whole !== undefined;
-  if (known && !whole.subarray(0, body.length).equals(body))
-    return [`a body that is not its own, ${body.length} bytes`];
-  if (known && outcome.end === "complete" && body.length < whole.length)
-    return [`looks complete with ${body.length} bytes of ${whole.length}`];
-  if (outcome.end !== "complete" && !mayFail(facts) && !facts.forsaken)
-    return [`cut after ${body.length} bytes`];
-  if (outcome.closes && exchange.body === undefined && !mayClose(facts))
-    return ["closes the connection for no reason"];
-  return [];
+  return judgeBody(outcome, outcome.status === 200 ? whole : undefined, {
+    short: false,
+    cut: mayFail(facts) || facts.forsaken,
+    closes: exchange.body !== undefined || mayClose(facts),
+  });
 }
 
 const NONE = Buffer.alloc(0);
