@@ -25,7 +25,8 @@ const RESUMED = { serverName: HOST, resumes: true } as const;
 /** @param transport the connection below TLS, which alone can be reset */
 export function closeBy(socket: Socket, how: Close, transport = socket): void {
   if (how === "half") socket.end();
-  else if (how === "reset") transport.resetAndDestroy();
+  // One that is being ended cannot be reset: Node would wait for its close for ever.
+  else if (how === "reset" && !socket.writableEnded) transport.resetAndDestroy();
   else socket.destroy();
 }
 

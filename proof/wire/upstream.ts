@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Field, type Message, parseMessage } from "../../testkit/messages.js";
 import { Accepted, LoopbackServer } from "../../testkit/peers.js";
 import type { Response, ResponseScript } from "./case.js";
+import { closeBy } from "./client.js";
 import type { Ports } from "./site.js";
 
 /** The daemons behind the proxy (service 1.2). */
@@ -226,8 +227,7 @@ export async function play(
   const waitMs = thenMs ?? (then === "reset" ? PIECE_PAUSE_MS : 0);
   if (waitMs > 0) await sleep(waitMs);
   leaves?.();
-  if (then === "close") socket.end();
-  else socket.resetAndDestroy();
+  closeBy(socket, then === "close" ? "half" : "reset");
 }
 
 /** The usual response of a daemon; its body tells which one gave it. */
