@@ -1,5 +1,5 @@
 import type { Random } from "../../testkit/random.js";
-import { type ResponseFlaw, type ResponsePlan, INFORMATIONAL_MAX } from "../wire/timeline.js";
+import { isBodiless, type ResponseFlaw, type ResponsePlan, INFORMATIONAL_MAX } from "../wire/timeline.js";
 
 /**
  * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the
@@ -45,13 +45,10 @@ export function responseBy(chance: Random, tunnel: boolean, head: boolean): Resp
   return settled(tunnel && flaw === "switch" ? { ...fine, flaw: "none" } : fine, head);
 }
 
-/** Whether a response has no body by its status, or the method of its request. */
-const isBodiless = (status: number, head: boolean): boolean => head || status === 204 || status === 304;
-
 /** Flaws that a framing cannot have are none. */
 function settled(response: ResponsePlan, head: boolean): ResponsePlan {
   const { flaw, framing, bytes, status } = response;
-  const bodiless = isBodiless(status, head) || status === 101;
+  const bodiless = isBodiless({ method: head ? "HEAD" : "GET", response }) || status === 101;
   // Of nothing there is no half.
   if (response.held === "half" && (bodiless || bytes < 2))
     return settled({ ...response, held: "head" }, head);

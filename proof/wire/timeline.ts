@@ -167,7 +167,7 @@ export function bytesOf(what: "body" | "response" | "up" | "down", id: string, l
 }
 
 /** Whether a response has no body by its status or its request's method, whatever its fields say. */
-export const isBodiless = ({ method, response }: ExchangeScript): boolean =>
+export const isBodiless = ({ method, response }: Pick<ExchangeScript, "method" | "response">): boolean =>
   method === "HEAD" || response.status === 204 || response.status === 304;
 
 /** Whether it asks for a tunnel: only an HTTP/1.1 GET without a body, or an extended CONNECT without a length, can. */
