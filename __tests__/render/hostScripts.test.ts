@@ -109,13 +109,9 @@ describe("what a host or a user is not, a script says with its code", () => {
 });
 
 /** Tells what it was asked for; installs itself on activation, and goes away on deactivation, which fails once. */
-const runtimeOf = (installed: string, told: string, store: string, help: string): string => `
+const runtimeOf = (installed: string, told: string, store: string): string => `
 import fs from "node:fs";
 const [, self, command, ...flags] = process.argv;
-if (flags.includes("--help")) {
-  console.log(${JSON.stringify(help)});
-  process.exit();
-}
 fs.appendFileSync(${JSON.stringify(told)}, [command, ...flags].join(" ") + " " + (process.env.SSH_CONNECTION ?? "-") + "\\n");
 if (command === "activate") {
   fs.copyFileSync(self, ${JSON.stringify(installed)});
@@ -135,14 +131,14 @@ const DOCUMENT = "d".repeat(64);
 const IDENTITY = { id: "0b7a", construct: "stack/files/Host" };
 
 /** @param help what a runtime says of `deactivate`: releases before 0.1 know no identities */
-function host(help = "--identity <ID>") {
+function host() {
   const store = path.join(folder, "var/lib/portico/deployment");
   const places = { store, incoming: path.join(path.dirname(store), "incoming/one"), identity: IDENTITY };
   const told = path.join(folder, "told");
   // Nothing in a path is a part of a script.
   const installed = path.join(folder, 'opt/$(touch owned) `id` "it\'s"/portico.mjs');
   mkdirSync(path.dirname(installed), { recursive: true });
-  const content = runtimeOf(installed, told, store, help);
+  const content = runtimeOf(installed, told, store);
   const programs = {
     document: DOCUMENT,
     node: { path: process.execPath },
@@ -175,13 +171,6 @@ test("an unfinished deactivation can be finished, although its programs are gone
   expect(readdirSync(folder).sort()).toEqual(["opt", "told", "var"]);
   // Nothing is left to do a third time.
   expect(sh(deactivateScript(places, { purge: false }))).toMatchObject({ status: 0, stderr: "" });
-});
-
-test("a release that knows no identities is asked to deactivate without one", () => {
-  const { places, told, programs } = host("--purge");
-  expect(sh(activateScript(places, programs), "")).toMatchObject({ stderr: "", status: 0 });
-  expect(sh(deactivateScript(places, { purge: false })).status).not.toBe(0);
-  expect(told()[1]).toBe("deactivate -");
 });
 
 describe("uploads", () => {

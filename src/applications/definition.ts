@@ -131,7 +131,7 @@ export interface ApplicationDefinition<Part extends string = string, RouteName e
   readonly daemons?: NonNullable<DeploymentInput["services"]["daemons"]>;
   /** Directories that the static routes serve. */
   readonly trees?: readonly Tree[];
-  /** Rows of `portico doctor` for the application, in the order of the report. */
+  /** The application's rows of `portico doctor`: `rows` of the deployment. */
   readonly rows?: readonly DeploymentRow[];
   /** Facts about the clients, for guards and single sign-on. */
   readonly clients: ApplicationClients;

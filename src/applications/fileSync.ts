@@ -19,11 +19,9 @@ import {
 export type FileSyncPart = "web" | "webdav" | "fileServer";
 
 /** The options from its front end. */
-export interface FileSyncOptions {
+export interface FileSyncOptions extends MediaPermissions {
   readonly paths: FileSyncPaths;
   readonly media: MediaDirectories;
-  /** Whether activation makes media readable by others. */
-  readonly fixMedia?: boolean;
   readonly destination?: Extract<ActionInput, { readonly type: "proxy" }>["destination"];
   /** Its units on the host. */
   readonly units?: FileSyncUnits;
@@ -151,13 +149,22 @@ export function daemonsOf({ fileServer, webdav, webApplication }: FileSyncUnits)
   ];
 }
 
-/** Rows of `portico doctor` about the application, in the order of the report. */
 export const FILE_SYNC_ROWS: readonly DeploymentRow[] = [
   { code: "media-permissions", title: "No 403 on media" },
   { code: "avatar", title: "No damaged avatar image" },
   { code: "web-application", title: "302 from the application path" },
   { code: "public-urls", title: "Upload and view work after login" },
 ];
+
+/** Permissions of media on the host. */
+export interface MediaPermissions {
+  /**
+   * Whether the activation makes media files and their directories readable by others. The activation changes
+   * permissions as the owner of the directories; a destroy restores the permissions.
+   * @default false
+   */
+  readonly fixMedia?: boolean;
+}
 
 /** Directories on the host that the media routes serve. */
 export interface MediaDirectories {

@@ -48,14 +48,11 @@ export const fileSyncPaths = (prefix = "sync", given: Partial<FileSyncPaths> = {
 export interface ApplicationSettingsInput {
   /** Origins under which clients reach the application, the main one first. */
   readonly origins: readonly PublicOrigin[];
-  /** The word its paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. */
   readonly pathPrefix: string;
-  /** Paths that the word does not give. */
   readonly routePaths?: Partial<FileSyncPaths>;
   readonly enableSettingsViaWeb: boolean;
   readonly fileServerHost: string;
   readonly fileServerPort: number | string;
-  /** Start script of the web application and its arguments. */
   readonly startCommand?: UnitCommand["command"];
 }
 
@@ -77,7 +74,7 @@ export interface ApplicationSettingsValues {
   readonly compressUrl: string;
   /** `STATIC_URL`: path of static files. */
   readonly staticUrl: string;
-  /** `ENABLE_SETTINGS_VIA_WEB`: whether settings can be changed in the web interface. */
+  /** `ENABLE_SETTINGS_VIA_WEB`. */
   readonly enableSettingsViaWeb: boolean;
   /** Origins whose forms the web application accepts. Behind TLS, Django 4 refuses a login from other origins. */
   readonly csrfTrustedOrigins: readonly string[];

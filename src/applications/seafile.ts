@@ -1,3 +1,4 @@
+import type { MediaPermissions } from "./fileSync.js";
 import type { SettingsFile } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
 import {
@@ -49,7 +50,7 @@ export interface SeafileComponents {
 }
 
 /** Options of Seafile. */
-export interface SeafileOptions {
+export interface SeafileOptions extends MediaPermissions {
   /** Major version. */
   readonly version: (typeof SEAFILE_VERSIONS)[number];
   /**
@@ -74,11 +75,6 @@ export interface SeafileOptions {
    * @default - the WebDAV daemon
    */
   readonly components?: SeafileComponents;
-  /**
-   * Whether the activation makes media files readable by others.
-   * @default false
-   */
-  readonly fixMedia?: boolean;
 }
 
 /** Servers of Seafile. */

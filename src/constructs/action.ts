@@ -38,7 +38,7 @@ export abstract class Action {
   }
 
   /**
-   * Serves files from a directory, for GET and HEAD. The rest of the path, after the route's path, names the file.
+   * Sends the files of a directory. The rest of the path, after the route's path, names the file.
    * Directories are never listed. A missing file results in 404, a file without read permission for others in 403.
    *
    * @param directory absolute path on the host; the directory and all directories above need read and execute

@@ -28,10 +28,6 @@ export interface DeploymentUnits extends Pick<InputOf<typeof services>, "daemons
   readonly daemons?: readonly DaemonUnit[];
 }
 
-/**
- * The application's database. The database stores settings that were changed in the web interface; those settings
- * take priority over the files.
- */
 export interface DatabaseConnection extends InputOf<typeof database> {}
 
 /** How the activation checks the responses of the front end. */
@@ -53,7 +49,6 @@ export interface HostDescription extends Pick<
   readonly replay?: ReplayGate;
 }
 
-/** The application's settings files, and whether the activation edits them. */
 export interface DescribedSettings extends InputOf<typeof settingsFields> {
   readonly files: readonly DescribedSettingsFile[];
 }
@@ -88,10 +83,7 @@ export interface PythonSettingsItem extends InputOf<typeof pythonItem> {}
 /** `NAME=value` in a file of environment variables. */
 export interface EnvSettingsItem extends InputOf<typeof envItem> {}
 
-/**
- * A directory that the proxy serves: others can read every file in the directory, and enter every directory on the
- * path.
- */
+/** A directory that the proxy serves, for checks of permissions. */
 export interface ServedTree extends InputOf<typeof tree> {}
 
 /**

@@ -23,10 +23,8 @@ export interface ExpectedResponse extends InputOf<typeof expectation> {
   readonly causes?: readonly ExpectedCause[];
 }
 
-/** A `Location` with another scheme at the requested host, on the port of the route's redirect. */
 export interface ExpectedLocation extends InputOf<typeof expectedLocation> {}
 
-/** A header field of a response; without a value, any value is expected. */
 export interface ExpectedField extends InputOf<typeof expectedField> {}
 
 /** A member of a JSON object in the body. */

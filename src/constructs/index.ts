@@ -44,7 +44,7 @@ export {
   type NextcloudRoutes,
   type OneServerApplication,
   Application,
-} from "./application.js";
+} from "./fileSync/application.js";
 export type { CustomApplication } from "./customApplication.js";
 export { ContainerProxy, type ContainerProxyProps, type ComposeFileOptions } from "./containerProxy.js";
 export type { DailyDoctor, DoctorProps } from "./dailyDoctor.js";
@@ -66,6 +66,7 @@ export type {
   Liveness,
   LogIn,
   MediaDirectories,
+  MediaPermissions,
   NextcloudOptions,
   NextcloudPart,
   NextcloudRoute,
@@ -106,6 +107,7 @@ export type {
 export type { SettingsTexts } from "./fileSync/settingsTexts.js";
 export { FrontEndPair } from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
+export type { FileSyncPathProps } from "./fileSync/paths.js";
 export type { FileSyncFrontEndProps, FileSyncSiteProps } from "./fileSync/frontEndProps.js";
 export type {
   FrontEndFirewallProps,

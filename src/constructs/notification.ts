@@ -11,16 +11,12 @@ import type {
 } from "../model/config/notifications.js";
 import type { InputOf } from "../model/inferred.js";
 
-/** Options of a webhook: one POST of a JSON document. */
 export interface WebhookOptions extends InputOf<typeof webhookOptions> {}
 
-/** A message to a topic of an ntfy server; the URL ends in the topic: `https://ntfy.example.org/hosts`. */
 export interface NtfyOptions extends InputOf<typeof ntfyOptions> {}
 
-/** A message to a Gotify server, by the URL of the server. */
 export interface GotifyOptions extends InputOf<typeof gotifyOptions> {}
 
-/** Options of a service that raises an alarm when pings stop. */
 export interface HealthcheckOptions extends InputOf<typeof healthcheckOptions> {}
 
 /** A webhook in the config. */
@@ -41,22 +37,22 @@ export type NotificationTarget = WebhookTarget | NtfyTarget | GotifyTarget | Hea
 
 /** Creates targets of notifications. */
 export abstract class Notification {
-  /** One POST of a JSON document: `title`, `text`, and `events` with their fixes. */
+  /** A target whose JSON document has `title`, `text`, and `events` with their fixes. */
   static webhook(options: WebhookOptions): WebhookTarget {
     return { type: "webhook", ...options };
   }
 
-  /** A message to a topic of an ntfy server. */
+  /** A target with a topic of ntfy. */
   static ntfy(options: NtfyOptions): NtfyTarget {
     return { type: "ntfy", ...options };
   }
 
-  /** A message to a Gotify server. */
+  /** A target with an application of Gotify. */
   static gotify(options: GotifyOptions): GotifyTarget {
     return { type: "gotify", ...options };
   }
 
-  /** Regular GET requests while no problem exists; the service raises an alarm when the requests stop. */
+  /** A target that gets GET requests while no problem exists. */
   static healthcheck(options: HealthcheckOptions): HealthcheckTarget {
     return { type: "healthcheck", ...options };
   }

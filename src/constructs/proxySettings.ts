@@ -80,10 +80,6 @@ export interface ProxyTimeouts extends InputOf<typeof timeouts> {}
 
 export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
 
-/**
- * Where a proxy responds to probes over HTTP: `/healthz` with 200 while the proxy works, `/readyz` with 200 while the
- * proxy accepts connections and is not about to stop; else 503.
- */
 export interface HealthListener extends InputOf<typeof healthListener> {}
 
 export interface ProxyLogs extends InputOf<typeof logs> {

@@ -45,9 +45,7 @@ export function warnOf(proxy: WarnedProxy): void {
   });
 }
 
-/**
- * @internal Routes of an application's definition, where such a path is meant literally: Seafile has `/:dir_browser`.
- */
+/** @internal Routes of an application's definition, where a path that looks like a pattern is meant literally. */
 export const literalPaths = new WeakSet<Route>();
 
 function warnOfParts(proxy: WarnedProxy): void {

@@ -129,8 +129,8 @@ export const database = z
     user: line("User that may read the database. The password is requested for each check and never stored."),
   })
   .describe(
-    "The application's database, for checks of the settings stored in it. Without this field, they are not " +
-      "checked.",
+    "The application's database, for checks of the settings stored in it: settings that were changed in the web " +
+      "interface take priority over the files. Without this field, the stored settings are not checked.",
   );
 
 export const probe = z
@@ -184,12 +184,7 @@ export const deploymentSchema = z.strictObject({
   config: filePath("The proxy config on the host; one of the files."),
   files: z.array(deployedFile).min(1).describe("Every file of the deployment, sorted by path."),
   services: services.describe("systemd units of proxy and application."),
-  settings: settingsFields
-    .describe(
-      "The application's settings, their files, and whether activation edits them. Without this field, the " +
-        "settings are neither compared nor edited.",
-    )
-    .optional(),
+  settings: settingsFields.optional(),
   trees: trees
     .describe(
       "Directories that the proxy serves; `portico doctor` checks that others can read every file in them and " +

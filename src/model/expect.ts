@@ -24,24 +24,28 @@ const requestPath = (description: string) =>
 
 const status = z.int().min(100).max(599).describe("A status: 100 to 599.");
 
-export const expectedLocation = z.strictObject({
-  scheme: z.enum(["http", "https"]).describe("Scheme of `Location`."),
-  path: requestPath("Path of `Location`."),
-});
+export const expectedLocation = z
+  .strictObject({
+    scheme: z.enum(["http", "https"]).describe("Scheme of `Location`."),
+    path: requestPath("Path of `Location`."),
+  })
+  .describe("A `Location` with another scheme at the requested host, on the port of the route's redirect.");
 
-export const expectedField = z.strictObject({
-  name: line("Name of the field. With only a name, any value is accepted."),
-  value: line("Value of the field.").optional(),
-  includes: z
-    .array(line("A member."))
-    .min(1)
-    .max(20)
-    .describe("Members of the field's list, in any order; other members are accepted.")
-    .optional(),
-  mediaType: line("Media type, with any parameters; `image/*` for any image.").optional(),
-  version: z.boolean().describe("Whether the value of `Server` contains a version.").optional(),
-  absent: z.literal(true).describe("The response must not have the field.").optional(),
-});
+export const expectedField = z
+  .strictObject({
+    name: line("Name of the field."),
+    value: line("Value of the field.").optional(),
+    includes: z
+      .array(line("A member."))
+      .min(1)
+      .max(20)
+      .describe("Members of the field's list, in any order; other members are accepted.")
+      .optional(),
+    mediaType: line("Media type, with any parameters; `image/*` for any image.").optional(),
+    version: z.boolean().describe("Whether the value of `Server` contains a version.").optional(),
+    absent: z.literal(true).describe("The response must not have the field.").optional(),
+  })
+  .describe("A header field of the response; with only a name, any value is accepted.");
 
 export const expectedMember = z.strictObject({
   name: line("Name of the member."),
@@ -61,8 +65,8 @@ const response = {
   location: z
     .union([line("A URL, or a path."), expectedLocation, z.array(line("A URL, or a path.")).min(1).max(20)])
     .describe(
-      "Target of `Location`: a URL, a path at the requested scheme and host, a list of accepted targets, or a " +
-        "path of another scheme at the requested host, on the port of the route's redirect.",
+      "Target of `Location`: a URL, a path at the requested scheme and host, a list of accepted targets, or an " +
+        "object with another scheme.",
     )
     .optional(),
   http2: z

@@ -173,6 +173,27 @@ export const filePath = (description: string, example?: string) =>
     FILE_PATH,
   ).meta(described(description, example));
 
+/** A file with a secret. */
+export const secretFile = (description: string, example: string) =>
+  filePath(`${description} Only root needs to read the file.`, example);
+
+/** Root certificates for connections to a peer: `the authority`. */
+export const rootsFile = (peer: string, example: string, or = "") =>
+  filePath(
+    `PEM file with the only root certificates that the proxy trusts for ${peer}; needed for a private authority${or}. ` +
+      "Default: Node's root certificates.",
+    example,
+  );
+
+/** Clients by their addresses, never all of them. */
+export const clientRanges = (description: string) =>
+  z.array(cidr("An address or range.", "10.0.0.0/8")).meta({
+    description:
+      `${description} Behind trusted proxies, the client is the address from \`clientAddressField\`. Ranges with ` +
+      "every address are refused.",
+    examples: [["10.0.0.0/8"]],
+  });
+
 export const routePath = (description: string, example?: string) =>
   text(
     "config.bad-route-path",

@@ -127,17 +127,22 @@ const settingsFile = z
   .discriminatedUnion("kind", [iniFile, pythonFile, envFile])
   .describe("A file and its items.");
 
-export const settingsFields = z.strictObject({
-  files: z
-    .array(settingsFile)
-    .min(1)
-    .max(FILES_MAX)
-    .describe("From 1 to 10 files of the application. Items that are not listed stay unchanged."),
-  apply: flag(
-    false,
-    "Whether activation writes the settings into the files; otherwise differences are only reported.",
-  ),
-});
+export const settingsFields = z
+  .strictObject({
+    files: z
+      .array(settingsFile)
+      .min(1)
+      .max(FILES_MAX)
+      .describe("From 1 to 10 files of the application. Items that are not listed stay unchanged."),
+    apply: flag(
+      false,
+      "Whether activation writes the settings into the files; otherwise differences are only reported.",
+    ),
+  })
+  .describe(
+    "The application's settings, their files, and whether activation edits them. Without this field, the settings are " +
+      "neither compared nor edited.",
+  );
 
 export type DeploymentSettings = OutputOf<typeof settingsFields>;
 /** A settings file of the application, with the expected items. */
@@ -148,7 +153,7 @@ export type EnvItem = Extract<SettingsFile, { kind: "env" }>["items"][number];
 
 export type SettingsItem = IniItem | PythonItem | EnvItem;
 
-/** The name of an item in messages: `fileserver.port`, `SITE_ROOT`. */
+/** The name of an item in messages: `SECTION.NAME` in an INI file, otherwise `NAME`. */
 export const itemLabel = ({ section: of, name: own }: { readonly section?: string; readonly name: string }) =>
   of === undefined ? own : `${of}.${own}`;
 

@@ -188,10 +188,7 @@ if [ -x ${run}/node ] || [ -x ${quote(store)}/command ]; then
     sync ${run}/node.new ${run}/portico.mjs
     mv ${run}/node.new ${run}/node
   fi
-  # A release that knows no identities has deployed without one.
-  identity=
-  if ${run}/node ${run}/portico.mjs deactivate --help | grep -q -e --identity; then identity='--identity '${quote(identity.id)}; fi
-  ${run}/node ${run}/portico.mjs deactivate${purge ? " --purge" : ""} $identity 2>&1
+  ${run}/node ${run}/portico.mjs deactivate${purge ? " --purge" : ""} --identity ${quote(identity.id)} 2>&1
 fi
 rm -rf ${quote(incoming)}
 # What stays is of another deployment.

@@ -1,6 +1,6 @@
 import type { InputOf } from "../../model/inferred.js";
 import type { deploymentSchema } from "../../model/deployment.js";
-import { type SettingsFilePaths } from "../../applications/index.js";
+import type { MediaPermissions, SettingsFilePaths } from "../../applications/index.js";
 import type {
   DatabaseConnection,
   DescribedSettings,
@@ -13,6 +13,7 @@ import type { DoctorProps } from "../dailyDoctor.js";
 export interface FileSyncActivationProps
   extends
     DoctorProps,
+    MediaPermissions,
     Pick<InputOf<typeof deploymentSchema>, "database" | "probe" | "replay" | "requireCertificate"> {
   /**
    * systemd units of the daemons, which the activation stops and starts when their settings change.
@@ -20,16 +21,10 @@ export interface FileSyncActivationProps
    */
   readonly units?: ApplicationUnits;
   /**
-   * The application's settings files, and whether the activation edits the front end's items in these files.
+   * Paths of settings files, in which the activation compares or edits the front end's items.
    * @default - the activation changes no settings; see the files in /usr/share/portico/application-settings
    */
   readonly settings?: SettingsEditing;
-  /**
-   * Whether the activation makes media files and their directories readable by others. The activation changes
-   * permissions as the owner of the directories; a destroy restores the permissions.
-   * @default false
-   */
-  readonly fixMedia?: boolean;
   readonly database?: DatabaseConnection;
   readonly probe?: ResponseProbe;
   readonly replay?: ReplayGate;

@@ -1,6 +1,6 @@
 import { ANY_PLACE } from "../../applications/index.js";
 import { type Problem, problem } from "../../model/index.js";
-import type { Application } from "../application.js";
+import type { Application } from "./application.js";
 import { APPLICATION } from "../props/instances.js";
 import { any, fields, type PropKind, type PropTable } from "../props/propTable.js";
 import type { AnyFrontEndProps } from "./frontEndProps.js";

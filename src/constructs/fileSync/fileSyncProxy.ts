@@ -9,7 +9,7 @@ import { type ApplicationDefinition, fileSyncPaths, fileSyncService } from "../.
 import { type FrontEndListeners, givenPartProblems } from "../frontEndParts.js";
 import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
 import { APPLICATION, MODE } from "../props/instances.js";
-import type { Application } from "../application.js";
+import type { Application } from "./application.js";
 import { foreignProblems, propsFor } from "./applicationProps.js";
 import { fieldsOf, kindsOf } from "../props/fieldTable.js";
 import {

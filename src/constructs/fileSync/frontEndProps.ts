@@ -1,13 +1,13 @@
 import type { InputOf } from "../../model/inferred.js";
 import type { proxyOptions } from "../../model/actions/proxy.js";
 import type { route, virtualServerOptions } from "../../model/config/config.js";
-import type { FileSyncPaths } from "../../applications/index.js";
+import type { FileSyncPathProps } from "./paths.js";
 import type { FileSyncActivationProps } from "./activationProps.js";
 import type { ApplicationDaemonsProps } from "./daemons.js";
 import type { ApplicationSettingsProps } from "./settings.js";
 import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields, UpstreamOverrides } from "./members.js";
 import type { FrontEndProps } from "../frontEndParts.js";
-import type { Application } from "../application.js";
+import type { Application } from "./application.js";
 import type { StaticNetworkProps } from "../network.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
@@ -61,8 +61,7 @@ export interface FileSyncFrontEndProps<
    * Options of the activation: `portico activate` checks the files, stops and starts changed units, probes the
    * expected responses, and returns to the last good state if a response is not as expected. `{}` is enough for a
    * local delivery.
-   * @default - with a delivery over ssh, an activation without facts about the application; with a local delivery, no
-   * activation
+   * @default - with a delivery over ssh, an activation that edits no settings; with a local delivery, no activation
    */
   readonly activation?: FileSyncActivationProps;
   /**
@@ -76,6 +75,7 @@ export interface FileSyncFrontEndProps<
 /** Options of the application's virtual servers and routes, on a host and in containers. */
 export interface FileSyncSiteProps<Routes extends object = FileSyncRoutes>
   extends
+    FileSyncPathProps,
     Pick<InputOf<typeof virtualServerOptions>, "responseHeaders" | "errorPages">,
     Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
   /**
@@ -84,18 +84,6 @@ export interface FileSyncSiteProps<Routes extends object = FileSyncRoutes>
    * @default - avatars are in the media directory
    */
   readonly avatarDirectory?: string;
-  /**
-   * The word at the beginning of the paths: with `sync`, `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. Paths may be
-   * built into sync clients: those of Seafile request `/seafhttp`, which needs the prefix `seaf` or `routePaths`.
-   * @default "sync"
-   */
-  readonly pathPrefix?: string;
-  /**
-   * Paths by route, for paths that do not follow from the prefix: `{ fileServer: "/seafhttp", webdav: "/seafdav" }`.
-   * Known at synthesis.
-   * @default - none
-   */
-  readonly routePaths?: Partial<FileSyncPaths>;
   /** @remarks This applies to the proxied routes. */
   readonly requestBodyTimeoutMs?: number;
   /** @remarks This applies to the WebDAV daemon: RFC 4918 allows a path; Apache's mod_dav needs `absolute`. */

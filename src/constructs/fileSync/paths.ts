@@ -14,22 +14,33 @@ export const ROUTE_PATHS = fields<Partial<FileSyncPaths>>({
   media: text,
 });
 
-interface PathProps {
+/** Paths of the application's routes. */
+export interface FileSyncPathProps {
+  /**
+   * The word at the beginning of the paths: with `sync`, `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. Paths may be
+   * built into sync clients: those of Seafile request `/seafhttp`, which needs the prefix `seaf` or `routePaths`.
+   * @default "sync"
+   */
   readonly pathPrefix?: string;
+  /**
+   * Paths by route, for paths that do not follow from the prefix: `{ fileServer: "/seafhttp", webdav: "/seafdav" }`.
+   * Known at synthesis.
+   * @default - none
+   */
   readonly routePaths?: Partial<FileSyncPaths>;
 }
 
 type At = (name: string) => string;
 
 /** @internal */
-export const pathProblems = (props: PathProps, at: At): Problem[] => [
+export const pathProblems = (props: FileSyncPathProps, at: At): Problem[] => [
   ...prefixProblems(props, at),
   ...routePathProblems(props, at),
 ];
 
 const LITERAL = "Use a literal: the routes of the application are made from it.";
 
-function prefixProblems({ pathPrefix = "sync" }: PathProps, at: At): Problem[] {
+function prefixProblems({ pathPrefix = "sync" }: FileSyncPathProps, at: At): Problem[] {
   if (isPathPrefix(pathPrefix)) return [];
   if (!isKnown(pathPrefix)) {
     const more = { allowed: PATH_PREFIX.allowed, fix: LITERAL };
@@ -43,7 +54,7 @@ function prefixProblems({ pathPrefix = "sync" }: PathProps, at: At): Problem[] {
 
 const isPathPrefix = accepting(PATH_PREFIX);
 
-function routePathProblems({ pathPrefix, routePaths = {} }: PathProps, at: At): Problem[] {
+function routePathProblems({ pathPrefix, routePaths = {} }: FileSyncPathProps, at: At): Problem[] {
   const all = Object.entries(fileSyncPaths(pathPrefix, routePaths));
   return Object.entries(routePaths).flatMap(([route, path]) => {
     if (path === undefined) return [];

@@ -8,7 +8,6 @@ import {
   applicationSettingsValues,
   type ApplicationSettingsValues,
   FILE_SYNC_PATH,
-  type FileSyncPaths,
   PATH_PREFIX,
   renderApplicationSettings,
   settingsProblems,
@@ -17,7 +16,7 @@ import { DEFAULT_HOST_PATHS } from "../../render/index.js";
 import { hostPathProblems } from "../props/checks.js";
 import type { IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
-import { ROUTE_PATHS } from "./paths.js";
+import { type FileSyncPathProps, ROUTE_PATHS } from "./paths.js";
 import { HOST } from "../props/instances.js";
 import { type LateCheck, latePort, lateText } from "../props/lateChecks.js";
 import {
@@ -156,7 +155,7 @@ function textIfToken(value: number): number | string {
 }
 
 /** Inputs of the application's settings. */
-export interface ApplicationSettingsProps {
+export interface ApplicationSettingsProps extends FileSyncPathProps {
   /** The host that gets the texts. */
   readonly host: IHost;
   /** Scheme that clients use. */
@@ -171,16 +170,6 @@ export interface ApplicationSettingsProps {
    * @default 80 or 443
    */
   readonly publicPort?: number;
-  /**
-   * The word at the beginning of the application's paths.
-   * @default "sync"
-   */
-  readonly pathPrefix?: string;
-  /**
-   * Paths that do not follow from the prefix, equal to those of the routes.
-   * @default - none
-   */
-  readonly routePaths?: Partial<FileSyncPaths>;
   /**
    * Whether settings can be changed in the web interface. The application's database stores these changes, and they
    * take priority over all settings files.

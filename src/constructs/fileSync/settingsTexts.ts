@@ -35,7 +35,6 @@ interface SettingsTextsProps {
   readonly host: IHost;
   readonly application: ApplicationDefinition;
   readonly place: PublicPlace;
-  /** Directory on the host for the texts. */
   readonly directory: string;
 }
 

@@ -1,22 +1,16 @@
 import * as z from "zod";
 import { plainRange } from "../address.js";
 import type { OutputOf } from "../inferred.js";
-import { cidr } from "../fields.js";
+import { clientRanges } from "../fields.js";
 import { problem } from "../problem.js";
 import type { ActionKind } from "./kind.js";
 
 export const statusFields = z
   .strictObject({
     type: z.literal("status").describe("Kind of the action."),
-    allow: z
-      .array(cidr("An address or range.", "10.0.0.0/8"))
-      .min(1)
-      .meta({
-        description:
-          "Addresses and CIDR ranges of clients that may see the page; all others get 403. Behind trusted proxies, " +
-          "the client is the address from `clientAddressField`. Ranges with every address are refused.",
-        examples: [["10.0.0.0/8"]],
-      }),
+    allow: clientRanges(
+      "Addresses and CIDR ranges of clients that may see the page; all others get 403.",
+    ).min(1),
     addresses: z
       .enum(["whole", "shortened"])
       .default("shortened")

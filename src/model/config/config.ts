@@ -179,19 +179,24 @@ const virtualServer = z.strictObject({
   routes: z.array(route).describe("Routes; a path that matches no route gets 404."),
 });
 
-export const healthListener = z.strictObject({
-  address: ipAddress(
-    "Local address: loopback, private or link-local; `0.0.0.0` and `::` only with `anyAddress`. Firewall " +
-      "rules do not open the port.",
-    "127.0.0.1",
-  ),
-  port: port("TCP port.", 9180),
-  anyAddress: flag(
-    false,
-    "Whether `address` may be `0.0.0.0` or `::`. For containers, which have their own network; on a host, " +
-      "everyone could connect.",
-  ),
-});
+export const healthListener = z
+  .strictObject({
+    address: ipAddress(
+      "Local address: loopback, private or link-local; `0.0.0.0` and `::` only with `anyAddress`. Firewall " +
+        "rules do not open the port.",
+      "127.0.0.1",
+    ),
+    port: port("TCP port.", 9180),
+    anyAddress: flag(
+      false,
+      "Whether `address` may be `0.0.0.0` or `::`. For containers, which have their own network; on a host, " +
+        "everyone could connect.",
+    ),
+  })
+  .describe(
+    "Address for health probes over HTTP: `/healthz` responds with 200 while Portico works, `/readyz` while it accepts " +
+      "connections and is not about to stop; otherwise 503. Without this field, there is no health listener.",
+  );
 
 export const metricsAddress = z
   .strictObject({
@@ -285,13 +290,7 @@ export const configSchema = z.strictObject({
     .describe("Certificate authorities (ACME, RFC 8555) for `acme` of a listener's `tls`."),
   ticketKeys: ticketKeys.optional(),
   listeners: z.array(listener).min(1).describe("Addresses and ports that accept connections."),
-  healthListener: healthListener
-    .optional()
-    .describe(
-      "Address for health probes over HTTP: `/healthz` responds with 200 while Portico works, `/readyz` while " +
-        "it accepts requests and is not about to stop; otherwise 503. Without this field, there is no health " +
-        "listener.",
-    ),
+  healthListener: healthListener.optional(),
   notifications: notifications.optional(),
   metricsListener: metricsListener.optional(),
   upstreams: z.array(upstream).default([]).describe("Servers that routes forward to."),

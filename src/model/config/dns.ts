@@ -1,6 +1,16 @@
 import * as z from "zod";
 import type { OutputOf } from "../inferred.js";
-import { count, directoryUrl, domainName, filePath, ipAddress, MILLISECONDS_MAX, port } from "../fields.js";
+import {
+  count,
+  directoryUrl,
+  domainName,
+  filePath,
+  ipAddress,
+  MILLISECONDS_MAX,
+  port,
+  rootsFile,
+  secretFile,
+} from "../fields.js";
 
 /** How the DNS records come about that prove names by the challenge dns-01 (RFC 8555, 8.4). */
 
@@ -43,9 +53,9 @@ export const dnsUpdate = z
     type: z.literal("rfc2136").describe("Kind of proof."),
     server: dnsServer.describe("The primary server of the zone, which gets updates over TCP."),
     zone: domainName("Zone of the records.", "example.org"),
-    keyFile: filePath(
+    keyFile: secretFile(
       "File on the host with the key that signs updates (TSIG, RFC 8945), in the format of " +
-        "`tsig-keygen`: `hmac-sha256`, `hmac-sha384` or `hmac-sha512`. Only root needs to read the file.",
+        "`tsig-keygen`: `hmac-sha256`, `hmac-sha384` or `hmac-sha512`.",
       "/etc/portico/acme-dns.key",
     ),
     alias,
@@ -63,9 +73,9 @@ export const dnsProgram = z
         "name of the record, and its value. Exit status 0 means success.",
       "/usr/local/bin/acme-record",
     ),
-    credentialFile: filePath(
-      "File with the program's secret; only root needs to read the file. `PORTICO_CREDENTIAL_FILE` in " +
-        "the program's environment contains the path to read.",
+    credentialFile: secretFile(
+      "File with the program's secret. `PORTICO_CREDENTIAL_FILE` in the program's environment contains the path to " +
+        "read.",
       "/etc/portico/dns-token",
     ).optional(),
     timeoutMs: count(
@@ -85,17 +95,13 @@ export const acmeDns = z
   .strictObject({
     type: z.literal("acme-dns").describe("Kind of proof."),
     url: directoryUrl("URL of the acme-dns server.", "https://auth.example.net"),
-    accountsFile: filePath(
+    accountsFile: secretFile(
       "File on the host with the server's response to a registration: JSON with `username`, " +
         "`password`, `fulldomain` and `subdomain`, or an object with one such response per domain name: " +
-        '`{ "example.org": { … } }`. Only root needs to read the file.',
+        '`{ "example.org": { … } }`.',
       "/etc/portico/acme-dns.json",
     ),
-    roots: filePath(
-      "PEM file with the only root certificates that the proxy trusts for the acme-dns server; needed " +
-        "for a private authority. Default: Node's root certificates.",
-      "/etc/portico/acme-dns-roots.pem",
-    ).optional(),
+    roots: rootsFile("the acme-dns server", "/etc/portico/acme-dns-roots.pem").optional(),
     nameServers: serversAfter("the acme-dns server"),
     ...wait,
   })

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, directoryUrl, filePath, MILLISECONDS_MAX, name } from "../fields.js";
+import { count, directoryUrl, MILLISECONDS_MAX, name, rootsFile, secretFile } from "../fields.js";
 
 /** The targets of the master's notifications. */
 
@@ -11,19 +11,15 @@ const target = {
     "https://alerts.example.org/portico",
     "config.notification-url",
   ).optional(),
-  urlFile: filePath(
-    "File with only the URL, `https` only, optionally with a query. Only root needs to read the file.",
+  urlFile: secretFile(
+    "File with only the URL, `https` only, optionally with a query.",
     "/etc/portico/notify-url",
   ).optional(),
-  roots: filePath(
-    "PEM file with the only root certificates that the proxy trusts for the target; needed for a " +
-      "private authority. Default: Node's root certificates.",
-    "/etc/portico/notify-roots.pem",
-  ).optional(),
+  roots: rootsFile("the target", "/etc/portico/notify-roots.pem").optional(),
 };
 
-const bearer = filePath(
-  "File with a token, which is sent as `Authorization: Bearer TOKEN`. Only root needs to read the file.",
+const bearer = secretFile(
+  "File with a token, which is sent as `Authorization: Bearer TOKEN`.",
   "/etc/portico/notify-token",
 ).optional();
 
@@ -47,10 +43,7 @@ export const gotifyTarget = z
   .strictObject({
     type: z.literal("gotify").describe("Kind of the target."),
     ...target,
-    tokenFile: filePath(
-      "File with the token of the Gotify application. Only root needs to read the file.",
-      "/etc/portico/gotify-token",
-    ),
+    tokenFile: secretFile("File with the token of the Gotify application.", "/etc/portico/gotify-token"),
   })
   .describe("A message to a Gotify server. Give the URL of the server.");
 
@@ -116,8 +109,11 @@ export const notifications = z
       "field, no message is sent.",
   );
 
-/** The options of the methods of `Notification`: the kind is the method. */
-export const webhookOptions = webhookTarget.omit({ type: true });
-export const ntfyOptions = ntfyTarget.omit({ type: true });
-export const gotifyOptions = gotifyTarget.omit({ type: true });
-export const healthcheckOptions = healthcheckTarget.omit({ type: true });
+/** Options of a target are described as the target is. */
+const describedAs = <T extends z.ZodType>(options: T, target: z.ZodType): T =>
+  options.describe(target.description!);
+
+export const webhookOptions = describedAs(webhookTarget.omit({ type: true }), webhookTarget);
+export const ntfyOptions = describedAs(ntfyTarget.omit({ type: true }), ntfyTarget);
+export const gotifyOptions = describedAs(gotifyTarget.omit({ type: true }), gotifyTarget);
+export const healthcheckOptions = describedAs(healthcheckTarget.omit({ type: true }), healthcheckTarget);

@@ -1,21 +1,14 @@
 import * as z from "zod";
 import { ERROR_PAGE_BYTES_MAX } from "../errorPage.js";
-import { cidr, count, MILLISECONDS_MAX } from "../fields.js";
+import { clientRanges, count, MILLISECONDS_MAX } from "../fields.js";
 
 /** The config of pauses by command: `portico maintenance`, `portico quiesce`. */
 
 export const maintenance = z
   .strictObject({
-    allow: z
-      .array(cidr("An address or range.", "10.0.0.0/8"))
-      .default([])
-      .meta({
-        description:
-          "Addresses and CIDR ranges of clients that are served during maintenance, such as " +
-          "administrators. Behind trusted proxies, the client is the address from `clientAddressField`. " +
-          "Ranges with every address are refused.",
-        examples: [["10.0.0.0/8"]],
-      }),
+    allow: clientRanges(
+      "Addresses and CIDR ranges of clients that are served during maintenance, such as administrators.",
+    ).default([]),
     page: z
       .string()
       .min(1)

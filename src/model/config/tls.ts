@@ -12,6 +12,7 @@ import {
   MILLISECONDS_MAX,
   name,
   publicName,
+  rootsFile,
 } from "../fields.js";
 import { dnsProofs } from "./dns.js";
 import { KEY_TYPES, TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
@@ -109,10 +110,10 @@ export const tls = z
 
 export const upstreamTls = z
   .strictObject({
-    caFile: filePath(
-      "PEM file on the host with the only root certificates that the proxy trusts for the upstream; " +
-        "needed for a private authority or a self-signed certificate. Default: Node's root certificates.",
+    caFile: rootsFile(
+      "the upstream",
       "/etc/portico/app-roots.pem",
+      " or a self-signed certificate",
     ).optional(),
     serverName: certifiedName(
       "Name or address that the upstream's certificate must cover; a name is also sent as SNI. " +
@@ -213,11 +214,7 @@ export const certificateAuthority = z.strictObject({
       "into its state directory. Without this field, every due certificate is requested.",
     "192.0.2.20",
   ).optional(),
-  roots: filePath(
-    "PEM file with the only root certificates that the proxy trusts for the connection to the " +
-      "authority; needed for a private authority. Default: Node's root certificates.",
-    "/etc/portico/acme-roots.pem",
-  ).optional(),
+  roots: rootsFile("the authority", "/etc/portico/acme-roots.pem").optional(),
 });
 
 /** The options of an authority in `acme` of a stack; the other fields follow from the stack. */

@@ -110,7 +110,7 @@ export class Predecessor implements Supervised {
     return this.ask<Counts>([], (turn) => ({ type: "gauges", turn }));
   }
 
-  /** @param silence stands for the response of a master that gives none: it hangs, or is of a release that cannot */
+  /** @param silence stands for the response of a master that gives none: it hangs, or does not know the question */
   private async ask<T>(
     silence: readonly T[],
     question: (turn: number) => ToPredecessor,

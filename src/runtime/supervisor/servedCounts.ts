@@ -65,7 +65,7 @@ export class ServedCounts {
     this.main = undefined;
   }
 
-  /** This is the main master now. @param before the totals; undefined from a release that does not count */
+  /** This is the main master now. @param before the totals; undefined if the other master did not pass any on */
   takeOver(before: Counts | undefined): void {
     this.main = undefined;
     if (before !== undefined) this.totals = new Totals(before);

@@ -44,7 +44,7 @@ export interface WorkerHoldings {
   readonly pid: number;
   /** False for a worker that is starting, or only finishes requests. */
   readonly accepts: boolean;
-  /** Undefined if it did not respond in time: it hangs, starts, or is of a release that cannot say. */
+  /** Undefined if it did not respond in time: it hangs, or is starting. */
   readonly holdings: Holdings | undefined;
 }
 

@@ -15,14 +15,14 @@ import {
   type SeafilePart,
   type SeafileRoute,
   vaultwarden,
-} from "../applications/index.js";
-import { type Problem, problem } from "../model/index.js";
-import { isFilePath } from "../model/textRule.js";
-import { choice, fields, flag, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
-import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "./customApplication.js";
-import { isKnown } from "./props/tokens.js";
-import type { Route } from "./route.js";
-import type { Upstream } from "./upstream.js";
+} from "../../applications/index.js";
+import { type Problem, problem } from "../../model/index.js";
+import { isFilePath } from "../../model/textRule.js";
+import { choice, fields, flag, type PropTable, refuseOptions, required, text } from "../props/propTable.js";
+import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "../customApplication.js";
+import { isKnown } from "../props/tokens.js";
+import type { Route } from "../route.js";
+import type { Upstream } from "../upstream.js";
 
 /** Members by name: required members, and members that depend on options. */
 export type ApplicationMembers<T, Always extends string, Maybe extends string = never> = {
