@@ -163,26 +163,32 @@ const failure = { message: "the authority could not connect", fix: "Open port 80
 test.each([
   [{ source: "files", notAfter: START + 15 * DAY }, undefined],
   [{ source: "files", notAfter: START + 14 * DAY + 1 }, undefined],
-  [{ source: "files", notAfter: START + 14 * DAY }, "the certificate of files.example.org ends in 14 days,"],
-  [{ source: "files", notAfter: START + 13.5 * DAY }, "ends in 13 days, and was not renewed"],
-  [{ source: "files", notAfter: START + 2 * DAY }, "ends in 2 days,"],
-  [{ source: "files", notAfter: START + DAY }, "ends in 1 day,"],
-  [{ source: "files", notAfter: START + DAY - 1 }, "ends in less than a day"],
-  [{ source: "files", notAfter: START + 1 }, "ends in less than a day"],
+  [
+    { source: "files", notAfter: START + 14 * DAY },
+    "the certificate of files.example.org expires in 14 days,",
+  ],
+  [{ source: "files", notAfter: START + 13.5 * DAY }, "expires in 13 days, and was not renewed"],
+  [{ source: "files", notAfter: START + 2 * DAY }, "expires in 2 days,"],
+  [{ source: "files", notAfter: START + DAY }, "expires in 1 day,"],
+  [{ source: "files", notAfter: START + DAY - 1 }, "expires in less than a day"],
+  [{ source: "files", notAfter: START + 1 }, "expires in less than a day"],
   [{ source: "files", notAfter: START }, "has expired"],
   [{ source: "files", notAfter: START - 1 }, "has expired"],
   // One of six days.
   [{ source: "acme", notBefore: START - 3 * DAY, notAfter: START + 3 * DAY }, undefined],
   [{ source: "acme", notBefore: START - 4.5 * DAY + 4, notAfter: START + 1.5 * DAY }, undefined],
-  [{ source: "acme", notBefore: START - 4.5 * DAY, notAfter: START + 1.5 * DAY }, "ends in 1 day,"],
-  [{ source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY }, "ends in 1 day,"],
+  [{ source: "acme", notBefore: START - 4.5 * DAY, notAfter: START + 1.5 * DAY }, "expires in 1 day,"],
+  [{ source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY }, "expires in 1 day,"],
   [{ source: "acme", notAfter: START + 20 * DAY, lastError: failure }, undefined],
   [
     { source: "acme", notAfter: START + 10 * DAY, lastError: failure },
-    "ends in 10 days, and was not renewed; the last attempt failed: the authority could not connect",
+    "expires in 10 days, and was not renewed; the last attempt failed: the authority could not connect",
   ],
   [{ source: "temporary", notAfter: START + 900 * DAY }, undefined],
-  [{ source: "temporary", notAfter: START + 900 * DAY, lastError: failure }, "is not issued by /c.pem"],
+  [
+    { source: "temporary", notAfter: START + 900 * DAY, lastError: failure },
+    "/c.pem has not issued the certificate of files.example.org; browsers get",
+  ],
 ] as const)("a certificate %j: %s", (more, said) => {
   const found = certificateNotices([{ ...certificate, ...more }], 14, START);
   expect(found.map(({ what }) => what)).toEqual(said === undefined ? [] : [expect.stringContaining(said)]);
@@ -208,7 +214,7 @@ test("a server is down only when it was for long enough, and not up by one good 
   expect(seen(down, 20)).toEqual([]);
   expect(seen(down, 120)[0]).toMatchObject({
     key: "upstream/web http://10.0.0.7:8000",
-    what: 'upstream "web": its server http://10.0.0.7:8000 is down for 2 min: refused',
+    what: 'upstream "web": its server http://10.0.0.7:8000 has been down for 2 min: refused',
   });
   expect(seen([], 160)).toEqual([]);
   expect(seen(down, 170)).toEqual([]);
@@ -216,14 +222,14 @@ test("a server is down only when it was for long enough, and not up by one good 
 
 test.each([
   [119_999, undefined],
-  [120_000, "is down for 2 min"],
-  [149_999, "is down for 2 min"],
-  [150_000, "is down for 3 min"],
+  [120_000, "has been down for 2 min"],
+  [149_999, "has been down for 2 min"],
+  [150_000, "has been down for 3 min"],
 ])("a server that is down for %d ms: %s", (ms, said) => {
   const times = new DownTimes();
   const down = [{ upstream: "web", url: "http://10.0.0.7:8000" }];
   const seen = (list: typeof down, at: number) =>
-    times.notices(list, 120_000, START + at).map(({ what }) => what.slice(what.indexOf("is down")));
+    times.notices(list, 120_000, START + at).map(({ what }) => what.slice(what.indexOf("has been down")));
   expect(seen(down, 0)).toEqual([]);
   expect(seen(down, ms)).toEqual(said === undefined ? [] : [said]);
   // One good look does not end it, and half a minute without a bad one does.
@@ -237,7 +243,7 @@ test("a server is down for a minute at least", () => {
   const times = new DownTimes();
   const down = [{ upstream: "web", url: "http://10.0.0.7:8000" }];
   times.notices(down, 1_000, START);
-  expect(times.notices(down, 1_000, START + 1_000)[0]!.what).toMatch(/is down for 1 min$/);
+  expect(times.notices(down, 1_000, START + 1_000)[0]!.what).toMatch(/has been down for 1 min$/);
 });
 
 test("a disk is told of by its bytes or its inodes", async () => {

@@ -157,8 +157,8 @@ test("500 and then 200: told once, with what came meanwhile, and said once", asy
   expect(got).toHaveLength(4);
   expect(events(got[3]!)).toEqual(["problem a/1", "problem a/2"]);
   expect(lines).toEqual([
-    'warn notification target "t0" was not told: the server responded with 500; it is tried again',
-    'info notification target "t0" takes messages again',
+    'warn the message to notification target "t0" was not delivered: the server responded with 500; portico will retry',
+    'info notification target "t0" accepts messages again',
   ]);
 });
 
@@ -199,9 +199,9 @@ test.each<[string, (response: ServerResponse) => void, string]>([
     "the server responded with 302, and redirects are not followed",
   ],
   [
-    "refuses the token",
+    "rejects the token",
     (response) => void response.writeHead(401).end(),
-    "the server responded with 401: it refuses the token, or the URL without one",
+    "the server responded with 401: it rejects the token, or requires one",
   ],
 ])("one that %s is not told, and its secret not shown", async (how, message, why) => {
   respond = message;

@@ -88,7 +88,7 @@ test("`portico notify --test` says how each target took it, and shows no secret"
   const refused = await cli("notify", "--test");
   expect(refused.code).toBe(1);
   expect(refused.text).toMatch(
-    /chat: did not accept the message: the server responded with 403: it refuses the token, or the URL without one \[control\.not-notified\]/,
+    /chat: did not accept the message: the server responded with 403: it rejects the token, or requires one \[control\.not-notified\]/,
   );
   expect(`${refused.text}${portico.errors}${portico.output}`).not.toContain("s3cr3t");
   portico.rewrite(oneServer({ listeners: [loopback("http", port)], routes: [fixed("ok")] }));

@@ -114,7 +114,7 @@ export class Notifier {
   private keep(): void {
     const why = this.file === undefined ? undefined : writeBoard(this.file, this.board.kept);
     if (why !== undefined)
-      this.host.log("warn", `messages that were sent would be sent again after a crash: ${why}`);
+      this.host.log("warn", `sent messages cannot be recorded, and may be repeated after a crash: ${why}`);
   }
 }
 

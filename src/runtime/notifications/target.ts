@@ -57,8 +57,8 @@ abstract class AnyTarget {
     if (this.stopping.signal.aborted || taken.ok !== this.failing) return;
     this.failing = !taken.ok;
     const name = `notification target "${this.config.name}"`;
-    if (taken.ok) this.host.log("info", `${name} takes messages again`);
-    else this.host.log("warn", `${name} was not told: ${taken.why}; it is tried again`);
+    if (taken.ok) this.host.log("info", `${name} accepts messages again`);
+    else this.host.log("warn", `the message to ${name} was not delivered: ${taken.why}; portico will retry`);
   }
 }
 
@@ -221,8 +221,8 @@ function send(
 
 function hintOf(status: number): string {
   if (status >= 300 && status < 400) return ", and redirects are not followed";
-  if (status === 401 || status === 403) return ": it refuses the token, or the URL without one";
-  return status === 404 || status === 405 ? ": the path of its URL is another one" : "";
+  if (status === 401 || status === 403) return ": it rejects the token, or requires one";
+  return status === 404 || status === 405 ? ": the URL has the wrong path" : "";
 }
 
 /** Node's own messages may have the host of the URL, which is part of the secret. */

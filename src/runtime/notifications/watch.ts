@@ -31,10 +31,10 @@ export function certificateNotices(
     const about = `the certificate of ${listOf(names)}`;
     const failed = lastError === undefined ? "" : `; the last attempt failed: ${lastError.message}`;
     const what = waits
-      ? `${about} is not issued by ${from}, and browsers see a temporary one${failed}`
+      ? `${from} has not issued ${about}; browsers get a temporary certificate${failed}`
       : left <= 0
         ? `${about} has expired${failed}`
-        : `${about} ends in ${daysText(left)}, and was not renewed${failed}`;
+        : `${about} expires in ${daysText(left)}, and was not renewed${failed}`;
     const byFiles = `Renew ${from} on the host; portico then loads the new file without a reload.`;
     const byAcme = "See `portico certificates`; `portico certificates renew` asks the authority again.";
     const fix = lastError?.fix ?? (source === "files" ? byFiles : byAcme);
@@ -71,7 +71,7 @@ export class DownTimes {
       if (ms < afterMs) return [];
       const minutes = Math.max(1, Math.round(ms / 60_000));
       const cause = why === undefined ? "" : `: ${why}`;
-      const what = `upstream "${upstream}": its server ${url} is down for ${minutes} min${cause}`;
+      const what = `upstream "${upstream}": its server ${url} has been down for ${minutes} min${cause}`;
       const fix =
         "Start the server, or find out why it does not respond; `portico upstreams` shows all servers.";
       return [{ key, what, fix }];
@@ -144,7 +144,7 @@ export class WorkerEnds {
     this.ends = this.ends.filter(({ at }) => Math.abs(now - at) < LOOP_MS);
     const last = this.ends.at(-1);
     if (last === undefined || this.ends.length < LOOP_ENDS) return [];
-    const what = `workers end again and again: ${this.ends.length} in the last ${LOOP_MS / 60_000} minutes; the last one ${last.how}`;
+    const what = `workers end repeatedly: ${this.ends.length} in the last ${LOOP_MS / 60_000} minutes; the last one ${last.how}`;
     const fix =
       "Read the error log and `journalctl -u portico`; the requests of a worker that ends are lost.";
     return [{ key: "worker/restarts", what, fix }];

@@ -105,7 +105,7 @@ export class ServedNotifications {
     if (this.notifier === undefined) return { ok: false, problems: [nobody()] };
     const notified = await this.notifier.test();
     const taken = notified.filter(({ why }) => why === undefined).length;
-    const message = `${taken} of ${notified.length} target${notified.length === 1 ? "" : "s"} took the message`;
+    const message = `${taken} of ${notified.length} target${notified.length === 1 ? "" : "s"} accepted the message`;
     return { ok: true, value: { message, warnings: [], notified } };
   }
 
@@ -122,7 +122,9 @@ export class ServedNotifications {
       if (busy) return;
       busy = true;
       void look()
-        .catch((error: Error) => this.logs.write("warn", `notifications: not looked at: ${error.message}`))
+        .catch((error: Error) =>
+          this.logs.write("warn", `a check for notifications failed: ${error.message}`),
+        )
         .finally(() => (busy = false));
     };
     turn();
