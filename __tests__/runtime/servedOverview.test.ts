@@ -158,7 +158,7 @@ test.each<[PauseOrder, string[]]>([
     },
     [
       "Every virtual server is in maintenance until 2026-03-01 12:30:05 UTC",
-      "Virtual server b is in maintenance until it is ended by command: Later.",
+      "Virtual server b is in maintenance until `portico maintenance off`: Later.",
     ],
   ],
   [{ maintenance: [], quiesce: { reads: false } }, ["Requests that write are refused while a command runs"]],

@@ -100,7 +100,7 @@ test("which name is wrong is said, and what to give", async () => {
   expect(await served.begin({}, "c")).toMatchObject({ problems: [unknown] });
   expect(await served.end("c")).toMatchObject({ problems: [unknown] });
   expect(codes(await served.begin({}))).toBe(
-    "every virtual server is in maintenance: requests get 503 until it is ended by command",
+    "every virtual server is in maintenance: requests get 503 until `portico maintenance off`",
   );
   expect(codes(await served.begin({ until: Date.UTC(2099, 4, 17) }, "a"))).toBe(
     'virtual server "a" is in maintenance: requests get 503 until 2099-05-17T00:00:00.000Z',

@@ -165,7 +165,10 @@ test("it ends when it is time, closes WebSockets after the grace, and knows the 
     /^1 --server: is not the name of a virtual server \[control\.unknown-server\]\n.*"other"\n.*only\n/,
   );
   await eventually(async () => (await cli("maintenance")) === "0 no request is refused\n", "for its end");
-  await eventually(() => log().includes("is no longer in maintenance: it is time"), "for the log");
+  await eventually(
+    () => log().includes("is no longer in maintenance: its end time has passed"),
+    "for the log",
+  );
 });
 
 interface Command {
@@ -278,7 +281,7 @@ test("a pause that cannot be kept is in force, and is said to be so", async () =
   const file = join(folder, "pauses.json");
   mkdirSync(join(file, "in-the-way"), { recursive: true });
   await start();
-  await eventually(() => log().includes(`pauses of before are lost: ${file}: EISDIR`), "for the log");
+  await eventually(() => log().includes(`earlier pauses are lost: ${file}: EISDIR`), "for the log");
   expect(await cli("maintenance", "on")).toMatch(
     /^0 every [^\n]*\nwarning: \S+pauses\.json: cannot be written: .* \[control\.not-kept\]\n/,
   );

@@ -108,7 +108,7 @@ function retryAfter(until: number | undefined): number {
 }
 
 const IN_MAINTENANCE = "The service is being maintained.";
-const QUIESCED = "Nothing can be changed for a moment.";
+const QUIESCED = "Changes are not possible at the moment.";
 /** Where the end is not known. */
 const UNKNOWN_RETRY_SECONDS = 60;
 /** A maintenance may end early: no client should be told to wait for a whole day. */

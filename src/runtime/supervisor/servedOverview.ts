@@ -231,7 +231,7 @@ function pausesOf({ maintenance, quiesce }: PauseOrder): string[] {
   return [
     ...maintenance.map(({ server, until, message }) => {
       const who = server === undefined ? "Every virtual server" : `Virtual server ${server}`;
-      const end = until === undefined ? "it is ended by command" : timeText(until);
+      const end = until === undefined ? "`portico maintenance off`" : timeText(until);
       return `${who} is in maintenance until ${end}${message === undefined ? "" : `: ${message}`}`;
     }),
     ...(quiesce === undefined

@@ -48,7 +48,7 @@ export class ServedPauses {
   recall(): void {
     if (this.file === undefined) return;
     this.state = kept.readPauses(this.file, (why) =>
-      this.logs.write("error", `pauses of before are lost: ${why}`),
+      this.logs.write("error", `earlier pauses are lost: ${why}`),
     );
   }
 
@@ -96,7 +96,7 @@ export class ServedPauses {
     const same = this.state.maintenance.find((one) => one.server === server);
     const one = { server, since, graceUntil, ...same, until, message };
     const { seen, warnings } = await this.change({ ...this.state, maintenance: [...others, one] });
-    const end = until === undefined ? "it is ended by command" : new Date(until).toISOString();
+    const end = until === undefined ? "`portico maintenance off`" : new Date(until).toISOString();
     const done = `${nameOf(server)} is in maintenance: requests get 503 until ${end}${silence(seen)}`;
     this.logs.write("warn", done);
     return { ok: true, value: { message: done, warnings } };
@@ -189,7 +189,7 @@ export class ServedPauses {
       const why = (error as Error).message;
       warnings.push(problem("control.not-kept", this.file!, `cannot be written: ${why}`));
       // Renewals come four times a second.
-      if (this.isKept) this.logs.write("error", `pauses would not outlast a crash or an upgrade: ${why}`);
+      if (this.isKept) this.logs.write("error", `pauses would not survive a crash or an upgrade: ${why}`);
       this.isKept = false;
     }
     return { seen: await this.carryOut(), warnings };
@@ -227,7 +227,7 @@ export class ServedPauses {
     if (ended.length === 0 && !opened) return void (await this.carryOut());
     await this.change(state);
     for (const one of ended)
-      this.logs.write("warn", `${nameOf(one.server)} is no longer in maintenance: it is time`);
+      this.logs.write("warn", `${nameOf(one.server)} is no longer in maintenance: its end time has passed`);
     if (!opened) return;
     const why =
       before.quiesce!.limitUntil <= kept.hostUptime() ? "its time is over" : "its command was killed";
