@@ -86,7 +86,7 @@ test("each host gives the other what it has, by the config that it has, until it
   await eventually(() => printed["127.0.0.1"].out !== "");
   expect(printed["127.0.0.1"].out).toBe("copied to 127.0.0.2: certificate for a.example.net\n");
   expect(printed["127.0.0.2"].out).toBe(
-    "not copied to 127.0.0.1: (111: Connection refused); tried again every 10 s\n" +
+    "not copied to 127.0.0.1: (111: Connection refused); retried every 10 s\n" +
       "taken from 127.0.0.1: certificate for a.example.net\n",
   );
   expect(existsSync(place("127.0.0.2"))).toBe(true);

@@ -669,12 +669,12 @@ describe("a response of an authority:", () => {
     [
       "a name of somebody else",
       changed("/open", { identifier: { type: "dns", value: "c.example" } }),
-      "badResponse: the authority wants a name proved that was not ordered",
+      "badResponse: the authority requires proof of a name that is not in the order",
     ],
     [
       "an authorization of nothing",
       changed("/open", { identifier: null }),
-      "badResponse: the authority wants a name proved that was not ordered",
+      "badResponse: the authority requires proof of a name that is not in the order",
     ],
     [
       "a request that is refused",
@@ -689,7 +689,7 @@ describe("a response of an authority:", () => {
     [
       "the certificate of another key",
       () => (script["/certificate"] = () => ({ body: ca.cert })),
-      "unusableCertificate: it is not one for the key that was sent",
+      "unusableCertificate: it is not a valid certificate for the key of the request",
     ],
     [
       "a URL without https",
@@ -717,7 +717,7 @@ describe("a response of an authority:", () => {
       changed("/open", { status: "expired", identifier: { type: "dns", value: "a.example" }, wildcard })();
       expect(await failure({ names })).toMatchObject(
         about === undefined
-          ? { code: "badResponse", detail: "the authority wants a name proved that was not ordered" }
+          ? { code: "badResponse", detail: "the authority requires proof of a name that is not in the order" }
           : { code: "unauthorized", subproblems: [{ name: about }] },
       );
     },
@@ -968,7 +968,7 @@ describe("a response of an authority:", () => {
     changed("/order/1", { authorizations: ["/proved", "/proved", "/open"].map((path) => base + path) })();
     expect(await failure()).toEqual({
       code: "badResponse",
-      detail: "the authority wants more proved than was ordered",
+      detail: "the authority requires proof of more names than the order has",
     });
     expect(requests.at(-1)).toBe("POST /order/1");
   });
@@ -1310,7 +1310,7 @@ describe("looking after a certificate", () => {
     put("history.json", { failures: 0, issuedAt: now });
     await start(begin().wanted);
     const why =
-      "a.example, b.example: the authority's rate limit is reached: portico stops at 4 certificates for the same names in seven days, so that the authority does not lock it out";
+      "a.example, b.example: the authority's rate limit is reached: portico allows at most 4 certificates for the same names in seven days, to stay below the authority's limit";
     expect(await engine.renewNow()).toMatchObject({
       problems: [{ message: `was not issued by ca: ${why}` }],
     });
@@ -1377,7 +1377,7 @@ describe("looking after a certificate", () => {
 
   test("waits for an address, and asks nobody meanwhile", async () => {
     await start(begin({ authority: ADDRESS }).wanted);
-    expect(lines).toEqual([`info ${of}: waiting for the address 192.0.2.9, without asking ca`]);
+    expect(lines).toEqual([`info ${of}: waiting for the address 192.0.2.9; no request to ca`]);
     expect(engine.status()).toEqual([{ ...shown, state: "none", waitsFor: "192.0.2.9" }]);
     expect(await engine.renewNow()).toEqual({
       ok: false,
@@ -1417,7 +1417,7 @@ describe("looking after a certificate", () => {
     await restart(wanted);
     expect(lines).toEqual([
       "installed ca-1",
-      `info ${of}: waiting for the address 192.0.2.9, without asking ca`,
+      `info ${of}: waiting for the address 192.0.2.9; no request to ca`,
     ]);
     lines = [];
     unfit = "it is too small";

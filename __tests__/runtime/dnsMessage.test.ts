@@ -91,7 +91,7 @@ test.each<[string, string]>([
   ["a80a 0001000000000000", "it refuses the update (NOTZONE): the record is not in the zone"],
   ["a805 0001000000000000", "it refuses the update (REFUSED): the key may not change this record"],
   ["a800 0001000000000000", "its response is not signed with the key"],
-  ["2800 0001000000000000", "its response is to another message"],
+  ["2800 0001000000000000", "its response belongs to another message"],
 ])("a response of %s: %s", (rest, said) => {
   expect(refusalIn(bytes(`d6d8 ${rest} ${ZONE}`), REQUEST, KEY)).toBe(said);
 });

@@ -115,7 +115,7 @@ describe("by updates of BIND (RFC 2136)", () => {
     [
       "a message to something else",
       Buffer.concat([Buffer.from("\0\x0c", "latin1"), Buffer.alloc(12)]),
-      /to another message/,
+      /belongs to another message/,
     ],
     ["the half of one", Buffer.from("\xff\xffabc", "latin1"), /closed the connection without a response/],
   ])("nor where the server sends %s", async (_, bytes, message) => {
@@ -284,7 +284,9 @@ describe("by a program", () => {
     const { one } = await begin(program(script), ["c.example.net"], toldCa);
     await issued(stage, one.id);
     expect(stage.host.lines).toContainEqual(
-      expect.stringMatching(/^warn a DNS record .* is not removed: .*record cleanup .* ended with status 4$/),
+      expect.stringMatching(
+        /^warn a DNS record was not removed after use: .*record cleanup .* ended with status 4$/,
+      ),
     );
   });
 });

@@ -83,9 +83,17 @@ describe("a certificate that would do harm is refused, and the one that there is
   };
   const CASES: readonly [string, (real: string, csr: string) => string | Promise<string>, RegExp][] = [
     ["it has expired", (_, csr) => forged(csr, { days: -1 }), /: it expired on 20/],
-    ["its end is no time", async (_, csr) => badTime(await forged(csr)), /it is not one for the key/],
-    ["its chain is endless", (real) => real + real.repeat(20), /it is not one for the key/],
-    ["it is another's", (real) => real.split(/(?=-----BEGIN)/).at(-1)!, /it is not one for the key/],
+    [
+      "its end is no time",
+      async (_, csr) => badTime(await forged(csr)),
+      /it is not a valid certificate for the key/,
+    ],
+    ["its chain is endless", (real) => real + real.repeat(20), /it is not a valid certificate for the key/],
+    [
+      "it is another's",
+      (real) => real.split(/(?=-----BEGIN)/).at(-1)!,
+      /it is not a valid certificate for the key/,
+    ],
   ];
 
   test.each(CASES)("%s", async (_, make, message) => {

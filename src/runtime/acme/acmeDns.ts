@@ -70,9 +70,9 @@ export class AcmeDns implements DnsProvider {
 }
 
 const STATUSES: Readonly<Record<number, string>> = {
-  400: "it does not take the value or the subdomain",
+  400: "it rejects the value or the subdomain",
   401: "it does not know the account, or this host's address is not in its `allowfrom`",
-  403: "it does not allow the account this",
+  403: "the account lacks the permission",
 };
 
 function textIn(body: string): unknown {

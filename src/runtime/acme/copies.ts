@@ -94,7 +94,9 @@ function unwanted(message: unknown, wanted: readonly OrderedCertificate[]): stri
   return Object.keys(sent)
     .filter((id) => !ids.has(id))
     .slice(0, UNWANTED_MAX)
-    .map((id) => `certificate ${id.slice(0, ID_CHARACTERS_MAX)}: the config there does not want it`);
+    .map(
+      (id) => `certificate ${id.slice(0, ID_CHARACTERS_MAX)}: the config of that host does not contain it`,
+    );
 }
 
 /** A message has room for millions, and the response would be as many lines. */
@@ -121,7 +123,7 @@ async function takeAccount(file: string, sent: string): Promise<boolean> {
   if (stored?.key !== undefined) return false;
   const key = usableKey(sent);
   if (key === undefined || !isOfType(key, "ecdsa-p256"))
-    throw new Refusal("its key is not one for ECDSA P-256");
+    throw new Refusal("its key is not an ECDSA P-256 key");
   await writeJson(file, { key: keyPem(key) });
   return true;
 }
@@ -133,7 +135,7 @@ async function takeCertificate(
   now: number,
 ): Promise<boolean> {
   const found = certificateIn(sent);
-  if (found === undefined) throw new Refusal("it is not a whole certificate with its own key");
+  if (found === undefined) throw new Refusal("it is not a complete certificate with the matching key");
   const missing = names.filter((name) => !coversName(found.leaf, name));
   if (missing.length > 0) throw new Refusal(`it does not cover ${missing.join(", ")}`);
   if (!isOfType(found.privateKey, keyType)) throw new Refusal(`its key is not of the type ${keyType}`);

@@ -106,9 +106,12 @@ function readLine(socket: TLSSocket): Promise<unknown> {
   let isWhole = false;
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => void socket.destroy(new Error(why));
-    const timer = setTimeout(() => fail(`nothing came for ${EXCHANGE_MS / SECOND_MS} s`), EXCHANGE_MS);
+    const timer = setTimeout(
+      () => fail(`no complete message arrived within ${EXCHANGE_MS / SECOND_MS} s`),
+      EXCHANGE_MS,
+    );
     socket.on("data", (chunk: Buffer) => {
-      if (isWhole) return fail("more than a line came");
+      if (isWhole) return fail("more than one line arrived");
       if (length + chunk.length > LINE_MAX) return fail("the message is too long");
       length += chunk.copy(line, length);
       if (chunk.at(-1) !== NEWLINE) return;

@@ -65,7 +65,7 @@ export function refusalIn(response: Buffer, request: SignedMessage, key: TsigKey
 function readRefusal(response: Buffer, request: SignedMessage, key: TsigKey): string | undefined {
   const flags = response.readUInt16BE(2);
   if (response.readUInt16BE(0) !== request.bytes.readUInt16BE(0) || (flags & 0xf800) !== (0x8000 | UPDATE))
-    return "its response is to another message";
+    return "its response belongs to another message";
   const tsig = tsigIn(response);
   const code = flags & 15;
   if (code !== 0) {

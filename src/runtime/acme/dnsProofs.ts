@@ -51,7 +51,7 @@ export class DnsProofs {
       await provider.write("cleanup", records, new AbortController().signal);
     } catch (error) {
       const why = error instanceof AcmeError ? error.detail : String(error);
-      this.log("warn", `a DNS record that has proved a name is not removed: ${why}`);
+      this.log("warn", `a DNS record was not removed after use: ${why}`);
     }
   }
 

@@ -212,7 +212,7 @@ export class ManagedCertificate {
     const waiting = `waiting for the address ${authority.holderAddress}`;
     this.options.host.log(
       "info",
-      `certificate for ${names.join(", ")}: ${waiting}, without asking ${authority.name}`,
+      `certificate for ${names.join(", ")}: ${waiting}; no request to ${authority.name}`,
     );
   }
 

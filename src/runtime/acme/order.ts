@@ -219,7 +219,9 @@ export class Order {
     const urls = urlsIn(order.value["authorizations"]);
     // One for each identifier (RFC 8555, 7.1.3).
     if (urls.length > wanted.names.length)
-      throw new OrderOver(new AcmeError("badResponse", "the authority wants more proved than was ordered"));
+      throw new OrderOver(
+        new AcmeError("badResponse", "the authority requires proof of more names than the order has"),
+      );
     for (const url of urls) {
       const { value } = await this.request(url);
       if (value["status"] === "valid") continue;
@@ -255,7 +257,7 @@ export class Order {
     const found = this.options.wanted.names.find((name) => canonical(name) === asked);
     if (found !== undefined) return found;
     throw new OrderOver(
-      new AcmeError("badResponse", "the authority wants a name proved that was not ordered"),
+      new AcmeError("badResponse", "the authority requires proof of a name that is not in the order"),
     );
   }
 
@@ -288,7 +290,10 @@ export class Order {
     const { authority, wanted } = this.options;
     const { body } = await authority.download(urlOf(order, "certificate"));
     const kept = parse(this.pending!.key, body);
-    const why = kept === undefined ? "it is not one for the key that was sent" : await this.fault(kept);
+    const why =
+      kept === undefined
+        ? "it is not a valid certificate for the key of the request"
+        : await this.fault(kept);
     if (kept !== undefined && why === undefined) return kept;
     // The authority counts it all the same.
     await authority.limits.issued(wanted.names);

@@ -57,7 +57,7 @@ export class RateLimits {
     ];
     const longest = waits.reduce((a, b) => (b.until > a.until ? b : a));
     if (longest.until > now) {
-      const detail = `portico stops at ${longest.what}, so that the authority does not lock it out`;
+      const detail = `portico allows at most ${longest.what}, to stay below the authority's limit`;
       throw new AcmeError("rateLimited", detail, { retryAt: longest.until, notAsked: true });
     }
     await this.write((counted) => ({ ...counted, orders: [...counted.orders, now] }));

@@ -136,7 +136,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   dns: {
     what: () => "the authority could not look up the name",
     fix: ({ name }) =>
-      `Create an A record for ${name} (and an AAAA record only if this host has IPv6) that leads to this host, and check that the name servers respond.`,
+      `Create an A record for ${name} (and an AAAA record only if this host has IPv6) that points to this host, and check that the name servers respond.`,
   },
   unauthorized: {
     what: () => "the authority did not get the expected proof",
@@ -274,5 +274,5 @@ const WORDS: Readonly<Record<string, Words>> = {
 };
 
 function notOurResponse({ name, port }: About): string {
-  return `Check that every A and AAAA record of ${name} leads to this host, and that no other server responds on port ${port} in its place.`;
+  return `Check that every A and AAAA record of ${name} points to this host, and that no other server responds on port ${port} in its place.`;
 }

@@ -71,7 +71,7 @@ export class CertificateSharing {
     } catch (error) {
       this.keysDiffer = isOtherKey(error as Error);
       const why = this.keysDiffer ? "it has another key" : reasonOf(error as Error);
-      this.say([`not copied to ${link.peer}: ${why}; tried again every ${RETRY_MS / SECOND_MS} s`]);
+      this.say([`not copied to ${link.peer}: ${why}; retried every ${RETRY_MS / SECOND_MS} s`]);
       return false;
     }
   }
