@@ -303,7 +303,7 @@ describe("a connection that begins with a PROXY protocol header", () => {
       peer.socket.end(bytes);
       await closed(peer);
     }
-    const why = ["the connection ended within it", "it begins with other bytes"];
+    const why = ["the connection ended before the header was complete", "it begins with other bytes"];
     expect(log).toEqual(
       why.map((one) => `warn no valid PROXY protocol header: ${one}, client: ${BALANCER}, listener: front`),
     );

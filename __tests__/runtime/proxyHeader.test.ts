@@ -103,14 +103,14 @@ const MALFORMED: readonly [what: string, bytes: Buffer, why: string][] = [
   [
     "two spaces",
     latin1("PROXY  TCP4 192.0.2.1 198.51.100.2 1 2\r\n"),
-    "names another protocol than TCP4, TCP6 and UNKNOWN",
+    "names a protocol other than TCP4, TCP6 or UNKNOWN",
   ],
   [
     "UDP",
     latin1("PROXY UDP4 192.0.2.1 198.51.100.2 1 2\r\n"),
-    "names another protocol than TCP4, TCP6 and UNKNOWN",
+    "names a protocol other than TCP4, TCP6 or UNKNOWN",
   ],
-  ["unknown and more", latin1("PROXY UNKNOWNX\r\n"), "names another protocol than TCP4, TCP6 and UNKNOWN"],
+  ["unknown and more", latin1("PROXY UNKNOWNX\r\n"), "names a protocol other than TCP4, TCP6 or UNKNOWN"],
   ["a line feed only", latin1("PROXY TCP4 192.0.2.1 198.51.100.2 1 2\nHost: a\r\n"), ADDRESSES],
   ["no addresses", latin1("PROXY TCP4\r\n"), ADDRESSES],
   ["a port too few", latin1("PROXY TCP4 192.0.2.1 198.51.100.2 1\r\n"), ADDRESSES],

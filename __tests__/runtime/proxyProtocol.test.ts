@@ -362,7 +362,9 @@ describe("without a valid header the connection is closed", () => {
       const peer = new Accepted(await connectFrom(BALANCER, name));
       peer.socket.end("PROXY TCP4 1");
       await peer.until(({ closed }) => closed);
-      await complained(`the connection ended within it, client: ${BALANCER}, listener: ${name}`);
+      await complained(
+        `the connection ended before the header was complete, client: ${BALANCER}, listener: ${name}`,
+      );
       expect(readFileSync(at("error.log"), "utf8").trim().split("\n")).toHaveLength(1);
     }
   });

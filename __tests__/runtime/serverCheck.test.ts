@@ -64,17 +64,17 @@ const message =
     void socket.write(text);
 
 test.each<[string, Talk, UpstreamInput["health"], string | undefined]>([
-  ["the status", message("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), {}, undefined],
-  ["a status without an end", message("HTTP/1.1 500 No\r\n\r\n"), {}, "status 500"],
-  ["another one that is wanted", message("HTTP/1.1 204 No\r\n\r\n"), { expect: [200, 204] }, undefined],
-  ["progress first", message("HTTP/1.1 103 A\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), {}, undefined],
-  ["progress alone", message("HTTP/1.1 103 A\r\n\r\n".repeat(20)), {}, "status 103"],
-  ["no HTTP", message("SSH-2.0-OpenSSH_9.2\r\n\r\n"), {}, "a response that is none: malformed status line"],
+  ["the status", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), {}, undefined],
+  ["a status without an end", says("HTTP/1.1 500 No\r\n\r\n"), {}, "status 500"],
+  ["another one that is wanted", says("HTTP/1.1 204 No\r\n\r\n"), { expect: [200, 204] }, undefined],
+  ["progress first", says("HTTP/1.1 103 A\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), {}, undefined],
+  ["progress alone", says("HTTP/1.1 103 A\r\n\r\n".repeat(20)), {}, "status 103"],
+  ["no HTTP", says("SSH-2.0-OpenSSH_9.2\r\n\r\n"), {}, "an invalid response: malformed status line"],
   [
     "a head without end",
     message("x".repeat(300_000)),
     {},
-    expect.stringContaining("a response that is none") as never,
+    expect.stringContaining("an invalid response") as never,
   ],
   ["an end", (socket) => void socket.end(), {}, "it closed the connection without a response"],
   ["a reset", (socket) => void socket.resetAndDestroy(), {}, "ECONNRESET"],

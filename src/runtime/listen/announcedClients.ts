@@ -47,7 +47,7 @@ export class AnnouncedClients {
       failed: (why, bytes) => {
         if (why === "late") this.refuse(socket, `it did not come within ${timeoutMs} ms`);
         // Balancers check that a port is open by a connection without a byte.
-        else if (bytes.length > 0) this.refuse(socket, "the connection ended within it");
+        else if (bytes.length > 0) this.refuse(socket, "the connection ended before the header was complete");
       },
     });
   }

@@ -73,7 +73,7 @@ function textHeader(bytes: Buffer): ProxyHeader | undefined {
   // Whatever follows it has no meaning.
   if (family === "UNKNOWN") return { length, endpoints: undefined };
   const parse = family === "TCP4" ? plainIpv4 : family === "TCP6" ? plainIpv6 : undefined;
-  if (parse === undefined) return { malformed: "names another protocol than TCP4, TCP6 and UNKNOWN" };
+  if (parse === undefined) return { malformed: "names a protocol other than TCP4, TCP6 or UNKNOWN" };
   const [source = "", destination = "", from = "", to = ""] = fields;
   const [address, localAddress] = [parse(source), parse(destination)];
   const valid = fields.length === 4 && address !== undefined && localAddress !== undefined;

@@ -140,7 +140,7 @@ export class ServerCheck {
           }
         } catch (error) {
           if (!(error instanceof HeadError)) throw error;
-          done(`a response that is none: ${error.message}`);
+          done(`an invalid response: ${error.message}`);
         }
       };
       const { socket, tcp } = openLink(this.to, tls, buffer, receive, this.header);

@@ -20,7 +20,7 @@ export class Outage {
   /** Requests wait. */
   holding = true;
   private waited = 0;
-  private inVain = 0;
+  private failed = 0;
   private readonly began = coarseNow();
   private readonly timer: NodeJS.Timeout;
 
@@ -57,7 +57,7 @@ export class Outage {
 
   /** The error log's text for a request that gets no connection. */
   refusal({ heldSince = this.began }: Held): string {
-    this.inVain++;
+    this.failed++;
     return `${this.reason}; held for ${Math.round(coarseNow() - heldSince)} ms`;
   }
 
@@ -74,8 +74,8 @@ export class Outage {
   /** For the error log, when it is over. */
   get end(): string {
     const seconds = ((coarseNow() - this.began) / 1_000).toFixed(1);
-    const inVain = this.inVain === 0 ? "" : `, ${this.inVain} of them in vain`;
-    return `no longer refuses connections, after ${seconds} s: ${this.waited} requests waited${inVain}`;
+    const failed = this.failed === 0 ? "" : `, ${this.failed} of them got 502`;
+    return `no longer refuses connections, after ${seconds} s: ${this.waited} requests waited${failed}`;
   }
 }
 

@@ -5,11 +5,11 @@
  */
 export const PIECES = {
   boundSockets: "sockets that are bound and not accepted from; without it a sleeping thread holds each",
-  singleThreadedGc: "workers without threads for garbage collection; without it they have them",
+  singleThreadedGc: "single-threaded garbage collection in workers; without it they start helper threads",
   movedSockets: "reads of HTTP into reused buffers; without it each read allocates",
   tlsReadBuffers: "reads of HTTPS into reused buffers; without it each read allocates",
-  directReads: "reads past Node's streams; without it they go through them",
-  directWrites: "small writes past Node's streams; without it they go through them",
+  directReads: "reads that bypass Node's streams; without it reads use the streams",
+  directWrites: "small writes that bypass Node's streams; without it they use the streams",
   tcpBelowTls: "the TCP socket below a TLS socket; without it an async context leads to it",
   unsentBytes: "how much of a write is left; without it HTTP/2 is written in small pieces",
 } as const;
