@@ -71,7 +71,7 @@ export function sampleOverview(text: (usual: string) => string = (usual) => usua
         ...{
           at: at - 40_000,
           level: "error",
-          message: text("reload refused, the running configuration stays"),
+          message: text("reload refused; the current config stays in force"),
         },
         problems: [
           { path: text("listeners[0].port"), message: text("is taken"), fix: text("Take another.") },

@@ -484,7 +484,7 @@ describe("preview and check --live", () => {
     const refused = await portico("reload", "--control", control);
     expect(refused).toMatchObject({ code: 1, out: "" });
     expect(refused.err).toMatch(
-      /config\.missing-field[^]*reload failed: \d+ problems; the running configuration stays\n$/,
+      /config\.missing-field[^]*reload failed: \d+ problems; the current config stays in force\n$/,
     );
     expect(await preview.stop()).toBe(0);
   });

@@ -69,7 +69,7 @@ test("files that were refused are taken back: the next start reads those before 
   const { code, out, err } = await handingOver(REFUSED, "two");
   expect({ code, out }).toEqual({ code: 1, out: "" });
   expect(err).toMatch(
-    /^a: is none \[config\.bad-name\]\n[^]*\nreload failed: 1 problem; the running configuration stays\n$/,
+    /^a: is none \[config\.bad-name\]\n[^]*\nreload failed: 1 problem; the current config stays in force\n$/,
   );
   expect(asked.at(-1)).toEqual([{ command: "reload" }, "two"]);
   expect(current()).toBe("one");

@@ -158,7 +158,7 @@ test("one that exits is replaced: after a growing time, or at once if it served 
     await eventually(() => lines.length > before);
     const after = delay === undefined ? "" : ` in ${delay} ms`;
     expect(lines.slice(before)).toEqual([
-      `crit worker ${pid} was killed by SIGKILL; another one starts${after}`,
+      `crit worker ${pid} was killed by SIGKILL; a replacement starts${after}`,
     ]);
     expect([generation.accepts, generation.pids]).toEqual([false, []]);
     if (delay !== undefined) jest.advanceTimersByTime(delay - 1);
@@ -192,20 +192,20 @@ test("one that does not start in its turn is reported, and tried again", async (
   await eventually(() => lines.length === 3);
   expect(lines.slice(1)).toEqual([
     `crit worker ${failing}: p: m; f`,
-    `crit worker ${failing} exited with code 1; another one starts in 200 ms`,
+    `crit worker ${failing} exited with code 1; a replacement starts in 200 ms`,
   ]);
   mode("exit");
   jest.advanceTimersByTime(200);
   const [exiting] = generation.pids;
   await eventually(() => lines.length === 4);
-  expect(lines[3]).toBe(`crit worker ${exiting} exited with code 3; another one starts in 400 ms`);
+  expect(lines[3]).toBe(`crit worker ${exiting} exited with code 3; a replacement starts in 400 ms`);
   const { execPath } = process;
   process.execPath = "/none/node";
   jest.advanceTimersByTime(400);
   process.execPath = execPath;
   await eventually(() => lines.length === 5);
   expect(lines[4]).toBe(
-    "crit worker could not be started: spawn /none/node ENOENT; another one starts in 800 ms",
+    "crit worker could not be started: spawn /none/node ENOENT; a replacement starts in 800 ms",
   );
   mode("silent");
   jest.advanceTimersByTime(800);
@@ -216,7 +216,7 @@ test("one that does not start in its turn is reported, and tried again", async (
   jest.advanceTimersByTime(1);
   await eventually(() => lines.length === 7);
   expect(lines[5]).toMatch(new RegExp(`^crit worker ${late}: : worker ${late} was not ready within 30 s; `));
-  expect(lines[6]).toBe(`crit worker ${late} was killed by SIGKILL; another one starts in 1600 ms`);
+  expect(lines[6]).toBe(`crit worker ${late} was killed by SIGKILL; a replacement starts in 1600 ms`);
   jest.advanceTimersByTime(1_599);
   expect(lines).toHaveLength(7);
 });

@@ -28,7 +28,7 @@ test.each<[string, readonly string[], NodeJS.ProcessEnv]>([
   expect(ended).toMatchObject({
     signal: "SIGKILL",
     stdout: "",
-    stderr: expect.stringContaining("portico: does not run with a debugger"),
+    stderr: expect.stringContaining("portico: refuses to run with a debugger"),
   });
 });
 

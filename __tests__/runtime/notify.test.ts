@@ -127,7 +127,7 @@ withSystemd("systemd is told once of a stop without a delay", async () => {
   systemd.messages.length = 0;
   portico.signal("SIGTERM");
   await portico.gone;
-  expect(systemd.messages).toEqual(["STATUS=Finishing the requests that are running", "STOPPING=1"]);
+  expect(systemd.messages).toEqual(["STATUS=Draining: waiting for running requests", "STOPPING=1"]);
 });
 
 withSystemd("systemd is notified of readiness, reloads with their outcome, and the stop", async () => {
@@ -173,8 +173,8 @@ withSystemd("systemd is notified of readiness, reloads with their outcome, and t
   portico.signal("SIGTERM");
   await portico.gone;
   expect(systemd.messages).toEqual([
-    ...["STATUS=Stopping: accepts for 0.1 s more, but is not ready", "STOPPING=1"],
-    ...["STATUS=Finishing the requests that are running", "STOPPING=1"],
+    ...["STATUS=Stopping: accepts connections for another 0.1 s, but is not ready", "STOPPING=1"],
+    ...["STATUS=Draining: waiting for running requests", "STOPPING=1"],
   ]);
 });
 

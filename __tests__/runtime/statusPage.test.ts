@@ -126,7 +126,7 @@ test.each([
 
 test("what is not as it should be comes first, the worst before the rest", () => {
   expect(troublesOf(sampleOverview()).map(({ level, text }) => `${level}: ${text}`)).toEqual([
-    "error: Reload refused, the running configuration stays: listeners[0].port is taken",
+    "error: Reload refused; the current config stays in force: listeners[0].port is taken",
     "warn: Upstream web: its server http://10.0.0.8:8000 is down: refused",
     "warn: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days",
     "warn: Every virtual server is in maintenance",
@@ -338,7 +338,7 @@ const words = (page: string): string =>
 test("as words", () => {
   expect(words(statusPage(sampleOverview(), LINKS))).toMatchInlineSnapshot(`
 "Portico: 4 troubles|Portico|http 0.0.0.0:80 · https 0.0.0.0:443|Release 0.1.0, up for 3 d 4 h, generation 5, 2 workers|
-Error: |Reload refused, the running configuration stays: listeners[0].port is taken. |
+Error: |Reload refused; the current config stays in force: listeners[0].port is taken. |
 Take another.|Warning: |Upstream web: its server http://10.0.0.8:8000 is down: refused. |
 Look at the application&#39;s own log, and whether it listens there.|Warning: |The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days. |
 Wait.|Warning: |Every virtual server is in maintenance.|(Traffic)|Requests|31.4|/s|
@@ -349,14 +349,14 @@ Rate|Age|↑|Upload |/files/…/|report.pdf|PUT · 192.0.2.7 · rclone/v1|(Uploa
 70 %|70 %, 700 B of 1 kB|5 kB/s|1 min 1 s|↓|Download |/files/…/|report.pdf|PUT · 192.0.2.7 · rclone/v1|
 (Download of report.pdf)|30 %|30 %, 300 B of 1 kB|5 kB/s|1 min 1 s|↕|Tunnel |/files/…/|
 report.pdf|PUT · 192.0.2.7 · rclone/v1|700 B in, 300 B out|5 kB/s|1 min 1 s|And 3 other requests, which moved fewer bytes.|
-What leads where|(Picture of it)|Listeners, virtual servers, routes, and where these lead|
+Map of routes|(Picture of it)|Listeners, virtual servers, routes, and where these lead|
 Listeners|Virtual servers|Routes|Lead to|http 0.0.0.0:80|any name|/files|and below|
 web|12/s|12/s|In words|http 0.0.0.0:80 leads to any name: 12 requests a second|any name leads to /files, and below: 12 requests a second|
 /files, and below leads to web: 0 requests a second|Upstream servers|Servers of upstreams, and whether they respond|
 Upstream|Server|State|In progress|web|http://10.0.0.7:8000|up|4|web|http://10.0.0.8:8000 |
 backup|refused|down|12 failed a minute|–|Certificates|Certificates, and when they end|
 Names|End|files.example.org|by R11|the authority refused. Wait.|ends in 9 days|2026-03-10|
-Reloads and errors|(2026-03-01 11:59:20 UTC)|40 s ago|error| reload refused, the running configuration stays|
+Reloads and errors|(2026-03-01 11:59:20 UTC)|40 s ago|error| reload refused; the current config stays in force|
 listeners[0].port| is taken. Take another.|As of |2026-03-01 12:00:00 UTC"
 `);
 });
@@ -366,7 +366,7 @@ test("as text", () => {
 "portico 0.1.0, up for 3 d 4 h, generation 5, 2 workers
 http 0.0.0.0:80  https 0.0.0.0:443
 
-error: Reload refused, the running configuration stays: listeners[0].port is taken
+error: Reload refused; the current config stays in force: listeners[0].port is taken
   fix: Take another.
 warning: Upstream web: its server http://10.0.0.8:8000 is down: refused
   fix: Look at the application's own log, and whether it listens there.
@@ -394,7 +394,7 @@ CERTIFICATE        ENDS                        ISSUER
 files.example.org  ends in 9 days  2026-03-10  R11
 
 LAST
-error: reload refused, the running configuration stays (40 s ago)
+error: reload refused; the current config stays in force (40 s ago)
   listeners[0].port: is taken
   fix: Take another.
 "

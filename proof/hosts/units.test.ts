@@ -117,7 +117,7 @@ test("a reload ends when it is done, and fails with the problems when it is refu
   const direct = await portico.host.run("/usr/lib/portico/node /usr/lib/portico/portico.mjs reload");
   expect(direct.code).toBe(1);
   expect(direct.stderr).toMatch(
-    /config\.not-json[^]*reload failed: 1 problem; the running configuration stays\n$/,
+    /config\.not-json[^]*reload failed: 1 problem; the current config stays in force\n$/,
   );
   expect(await portico.processes("master")).toEqual(good);
   await portico.writeConfig();

@@ -488,7 +488,9 @@ describe("renewed files", () => {
     const { cert } = await issue({ type: "ec", names: NAMES.office, name: "office 2" });
     writeFileSync(at("office/cert2.pem"), cert);
     link("office", "cert", 2);
-    await portico.message(/is refused, the one in service stays: .*office\/key\.pem\): does not belong/);
+    await portico.says(
+      /is refused, and the previous one stays in use: .*office\/key\.pem\): does not belong/,
+    );
     expect(await served("office.example.org")).toBe("office 1");
     // The other ones are renewed all the same; in place this time.
     const wide = await issue({ type: "ec", names: NAMES.wide, name: "wide 2" });
@@ -497,7 +499,7 @@ describe("renewed files", () => {
     renameSync(at("next.pem"), at("wide/cert1.pem"));
     await serves("www.example.org", "wide 2");
     await certify("office", 3, { to: -0.5 });
-    await portico.message(/is refused, the one in service stays: .*expired on/);
+    await portico.says(/is refused, and the previous one stays in use: .*expired on/);
     expect(await served("office.example.org")).toBe("office 1");
     expect(portico.errors.match(/is refused/g)).toHaveLength(2);
     await certify("office", 4);
@@ -583,7 +585,7 @@ describe("renewed Diffie-Hellman parameters", () => {
     expect(String((await nextEvent(kept, "data"))[0])).toMatch(/^HTTP\/1.1 200/);
     kept.destroy();
     renew(parameters("modp5"));
-    await portico.message(/dhparam\.pem\) changed on disk and is refused.* has a prime of 1536 bits/);
+    await portico.says(/dhparam\.pem\) changed on disk; the new one is refused.* has a prime of 1536 bits/);
     for (const pid of portico.workers()) process.kill(pid, "SIGKILL");
     await eventually(() => portico!.workers().length === 2, "for new workers");
     for (let i = 0; i < 4; i++) expect(await bits("files.example.org")).toBe(3072);

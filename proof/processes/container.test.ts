@@ -96,7 +96,7 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
   expect(portico.errors).toMatch(/^portico: configuration reloaded: .*\n$/);
   // Its end would be the end of the container, and of every request in it.
   signal("SIGUSR2");
-  await portico.message(/upgrade refused, the running portico stays/);
+  await portico.says(/upgrade refused; the running portico continues/);
   expect(portico.errors).toContain(
     "cannot upgrade: portico is the first process of its container [serve.upgrade-failed]",
   );
@@ -104,7 +104,7 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
   // A worker that dies is replaced, and leaves no zombie.
   await eventually(() => workersOf(master).length === 2, "for the old workers to go");
   process.kill(workersOf(master)[0]!, "SIGKILL");
-  await portico.message(/another one starts/);
+  await portico.says(/a replacement starts/);
   await eventually(() => workersOf(master).length === 2, "for a new worker");
   expect(await statusOverTls(https)).toBe(200);
   signal("SIGTERM");

@@ -360,7 +360,7 @@ describe("reload", () => {
       config("two", { listeners: [https(port, { key: at("none.pem"), dhparam: at("no.pem") })] }),
     );
     portico.signal("SIGHUP");
-    await portico.message(/reload refused, the running configuration stays: 2 problems/);
+    await portico.says(/reload refused; the current config stays in force: 2 problems/);
     expect(portico.errors).toMatch(/none\.pem\): does not exist .*\n    fix: /);
     await eventually(() => read("error.log").includes("no.pem"), "for the error log");
     expect(read("error.log")).toMatch(
@@ -455,7 +455,7 @@ describe("a worker", () => {
     await eventually(() => !alive(worker!), "for the worker to be gone");
     expect(await Promise.all(Array.from({ length: 20 }, () => get()))).toEqual(Array(20).fill("one"));
     expect(portico.errors).toMatch(
-      new RegExp(`worker ${worker} was killed by SIGKILL; another one starts in 100 ms`),
+      new RegExp(`worker ${worker} was killed by SIGKILL; a replacement starts in 100 ms`),
     );
     expect(portico.workers()).not.toContain(worker);
   });
@@ -480,7 +480,7 @@ describe("a worker", () => {
       const [worker] = portico.workers();
       const responses = await slowRequests();
       process.kill(worker!, signal);
-      await portico.message(new RegExp(`worker ${worker} was asked to stop; another one starts`));
+      await portico.says(new RegExp(`worker ${worker} was asked to stop; a replacement starts`));
       // It is replaced once, however often it is asked.
       process.kill(worker!, signal);
       expect(await get()).toBe("one");

@@ -189,8 +189,8 @@ test("a socket that nobody reads does not hold up a worker that has a fault whil
   process.kill(worker!, "SIGWINCH");
   await eventually(() => !alive(worker!), "for the worker to end");
   portico.readOutput(true);
-  await portico.message(/\nportico: worker \d+ crashed: Error: a fault for the test/);
-  await portico.message(new RegExp(`worker ${worker} was killed by SIGKILL; another one starts`));
+  await portico.says(/\nportico: worker \d+ crashed: Error: a fault for the test/);
+  await portico.says(new RegExp(`worker ${worker} was killed by SIGKILL; a replacement starts`));
 });
 
 test("a worker that ends while its socket is read says how", async () => {
@@ -201,7 +201,7 @@ test("a worker that ends while its socket is read says how", async () => {
   await eventually(() => !portico!.workers().includes(first!), "for the worker before to end");
   const [worker] = portico.workers();
   process.kill(worker!, "SIGWINCH");
-  await portico.message(new RegExp(`worker ${worker} exited with code 70; another one starts`));
+  await portico.says(new RegExp(`worker ${worker} exited with code 70; a replacement starts`));
 });
 
 test("standard error that nobody reads does not hold up the end of the master", async () => {

@@ -109,8 +109,8 @@ test("half of a renewal is refused once, and the whole is taken once", async () 
   await portico.message(/was renewed/);
   portico.errors = "";
   mount({ key: two.key, cert: one.cert });
-  await portico.message(
-    /is refused, the one in service stays: .*tls\.key\): does not belong to the certificate/,
+  await portico.says(
+    /is refused, and the previous one stays in use: .*tls\.key\): does not belong to the certificate/,
   );
   for (let i = 0; i < 6; i++) expect(await served()).toBe("one");
   mount(two);

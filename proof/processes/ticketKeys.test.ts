@@ -274,7 +274,7 @@ test("a changed file is taken without a reload, a bad one is refused, and the se
   expect(await resumed(two.first, session)).toBe(true);
   const bad = Buffer.from("too short to be used").toString("base64");
   mount(bad);
-  for (const portico of porticos) await portico.message(/changed on disk and is refused/);
+  for (const portico of porticos) await portico.says(/changed on disk; the new secret is refused/);
   expect(await resumed(two.first, session)).toBe(true);
   mount(SECRETS[1]!);
   for (const portico of porticos) await portico.message(/changed on disk and is in use/);
@@ -286,7 +286,7 @@ test("a changed file is taken without a reload, a bad one is refused, and the se
   await sleep(4_000);
   const label = `ticketKeys.file (${at("secret/tickets")})`;
   for (const [i, portico] of porticos.entries()) {
-    const refused = `${label} changed on disk and is refused, the secret in use stays: ${label}: has only 20 bytes [files.bad-ticket-secret]; Write a new secret into the file: openssl rand -base64 48`;
+    const refused = `${label} changed on disk; the new secret is refused, and the previous one stays in use: ${label}: has only 20 bytes [files.bad-ticket-secret]; Write a new secret into the file: openssl rand -base64 48`;
     expect(portico.errors.split("\n")).toEqual([
       `portico: ${refused}`,
       `portico: ${label} changed on disk and is in use`,
@@ -294,7 +294,7 @@ test("a changed file is taken without a reload, a bad one is refused, and the se
     ]);
     const log = readFileSync(at(`error-${[one, two][i]!.first}.log`), "latin1");
     expect(log).toMatch(
-      /\[warn\] .* changed on disk and is refused[^]*\[info\] .* changed on disk and is in use/,
+      /\[warn\] .* changed on disk; the new secret is refused[^]*\[info\] .* changed on disk and is in use/,
     );
     for (const hidden of [...SECRETS, bad, "first!", "second!", "too short to"])
       expect(log + portico.errors + portico.output).not.toContain(hidden);

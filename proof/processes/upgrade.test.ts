@@ -309,7 +309,7 @@ describe("under load nothing is lost by", () => {
       good.replace(/^/, `if (process.argv[2] === "serve") process.kill(process.pid, "SIGKILL");`),
     );
     expect(await amid(() => refusal({ command: "upgrade" }))).toMatch(/the new master was killed by SIGKILL/);
-    expect(portico.errors).toMatch(/upgrade refused, the running portico stays: 1 problem/);
+    expect(portico.errors).toMatch(/upgrade refused; the running portico continues: 1 problem/);
     // New workers that came so far as to accept finish what they have.
     await eventually(
       () => JSON.stringify([processes("master"), processes("worker").sort()]) === JSON.stringify(pids),

@@ -35,7 +35,7 @@ async function reload(options: ReloadOptions, output: Output): Promise<number> {
   const outcome = await askMaster(options.control, { command: "reload" }, options.timeoutMs);
   // The next start of a worker or master must not find files that were refused.
   await (outcome.ok ? set?.keep() : set?.takeBack());
-  return printOutcome(outcome, "reload", output, options.json, "; the running configuration stays");
+  return printOutcome(outcome, "reload", output, options.json, "; the current config stays in force");
 }
 
 async function handOverCredentials(credentials?: HandOver): Promise<Result<CredentialSet | undefined>> {

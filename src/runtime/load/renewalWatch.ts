@@ -57,7 +57,7 @@ export class RenewalWatch {
   }
 
   private report(label: string, outcome: Outcome): void {
-    const refused = `${label} changed on disk and is refused, the one in service stays`;
+    const refused = `${label} changed on disk; the new one is refused, and the previous one stays in use`;
     if (outcome.ok) this.events.renewed(outcome.renewal, `${label} ${outcome.message}`, outcome.warnings);
     else this.events.refused(refused, outcome.problems);
   }

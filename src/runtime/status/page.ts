@@ -45,7 +45,7 @@ export function statusPage(overview: Overview, links: PageLinks): string {
 ${standing(overview)}
 ${traffic(overview.traffic)}
 <section aria-labelledby="h-transfers"><h2 id="h-transfers">In progress <span class="count">${countText(running)}</span></h2>${transfersTable(overview)}</section>
-<section aria-labelledby="h-topology"><h2 id="h-topology">What leads where</h2>
+<section aria-labelledby="h-topology"><h2 id="h-topology">Map of routes</h2>
 <div class="scroll" role="group" aria-label="Picture of it" tabindex="0">${topologyPicture(topology)}</div>
 <details><summary>In words</summary><ul id="topology-words">${topologyWords(topology).map((words) => markup`<li>${words}</li>`)}</ul></details></section>
 <div class="pair">

@@ -185,7 +185,7 @@ export class Generation implements WorkerEvents {
   onDraining(worker: WorkerHandle): void {
     this.acceptsNoMore(worker);
     if (this.state !== "serving") return;
-    this.options.log("info", `worker ${worker.pid} was asked to stop; another one starts`);
+    this.options.log("info", `worker ${worker.pid} was asked to stop; a replacement starts`);
     this.respawnIn(BACKOFF_MIN_MS);
     this.leaving.add(worker);
   }
@@ -232,7 +232,7 @@ export class Generation implements WorkerEvents {
     }
     this.options.onEnd?.(how);
     const delayMs = this.backoff(worker);
-    this.options.log("crit", `${message}; another one starts${delayMs === 0 ? "" : ` in ${delayMs} ms`}`);
+    this.options.log("crit", `${message}; a replacement starts${delayMs === 0 ? "" : ` in ${delayMs} ms`}`);
     this.respawnIn(delayMs);
   }
 

@@ -175,14 +175,14 @@ export class Master implements ReplaceableMaster {
     const delayMs = this.loaded?.config.timeouts.drainDelayMs ?? 0;
     if (delayed && delayMs > 0 && !this.isStopping) {
       this.leaving = setTimeout(() => this.shutDown(), delayMs);
-      const STATUS = `Stopping: accepts for ${delayMs / 1000} s more, but is not ready`;
+      const STATUS = `Stopping: accepts connections for another ${delayMs / 1000} s, but is not ready`;
       return void this.service.notify({ STOPPING: 1, STATUS });
     }
     // Stopping a master that is about to take over stops the service, and so the old master too.
     if (!this.stopping && this.options.predecessor !== undefined)
       this.supervised.add(this.options.predecessor);
     void this.end();
-    void this.service.notify({ STOPPING: 1, STATUS: "Finishing the requests that are running" });
+    void this.service.notify({ STOPPING: 1, STATUS: "Draining: waiting for running requests" });
   }
 
   /**
@@ -262,7 +262,7 @@ export class Master implements ReplaceableMaster {
     const loaded = await this.load("problem");
     const problems = loaded.ok ? await this.begin(loaded.value) : loaded.problems;
     if (!loaded.ok || problems.length > 0) {
-      if (!this.stopping) this.service.refuse("reload refused, the running configuration stays", problems);
+      if (!this.stopping) this.service.refuse("reload refused; the current config stays in force", problems);
       this.counts.count("reloads", "refused");
       await this.service.notify({ READY: 1 });
       return { ok: false, problems };

@@ -31,10 +31,7 @@ const LATE_MS = 1_000;
 
 /** A normal exit would wait for connected debuggers, and run exit handlers that they may have added. */
 function endAtOnce(): void {
-  writeSync(
-    2,
-    "portico: does not run with a debugger: leave out --inspect and the like, also in NODE_OPTIONS\n",
-  );
+  writeSync(2, "portico: refuses to run with a debugger: remove --inspect options, also from NODE_OPTIONS\n");
   process.kill(process.pid, "SIGKILL");
 }
 

@@ -48,7 +48,7 @@ export class ServiceState {
   /** A requested reload or upgrade is refused. */
   refuse(verdict: string, problems: readonly Problem[]): ControlOutcome {
     const [first] = problems;
-    this.lastFailure = `${verdict.split(",")[0]}: ${problemLine(first!)}`;
+    this.lastFailure = `${verdict.split(";")[0]}: ${problemLine(first!)}`;
     this.logs.refuse(verdict, problems);
     this.onRefused(verdict, problems);
     return { ok: false, problems };

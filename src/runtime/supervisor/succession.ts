@@ -102,4 +102,4 @@ export class Succession {
   }
 }
 
-const REFUSED = "upgrade refused, the running portico stays";
+const REFUSED = "upgrade refused; the running portico continues";

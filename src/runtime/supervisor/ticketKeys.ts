@@ -103,7 +103,10 @@ export class TicketKeys {
         `${label} ${verdict}${p === undefined ? "" : `: ${problemLine(p)}`}`,
       );
     if (secret === undefined)
-      return note("changed on disk and is refused, the secret in use stays", problems[0]);
+      return note(
+        "changed on disk; the new secret is refused, and the previous one stays in use",
+        problems[0],
+      );
     clearTimeout(this.periodTimer);
     this.shared = { ...shared, secret };
     this.followClock(this.shared, "");
