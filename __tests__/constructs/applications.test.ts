@@ -61,7 +61,7 @@ test("every application has a page, and every page a row", () => {
   expect(pages.filter((page) => !index.includes(`](applications/${page})`))).toEqual([]);
   const README = read("../README.md");
   expect(methods.filter((name) => !README.includes(`\`${name}(`))).toEqual([]);
-  const parts = ["## Install", "## The stack", "## Settings", "## Tried", "## Limits"];
+  const parts = ["## Install", "## The stack", "## Settings", "## Tests", "## Limits"];
   const lack = pages.flatMap((page, i) =>
     parts.filter((part) => !texts[i]!.includes(part)).map((part) => `${page}: ${part}`),
   );
