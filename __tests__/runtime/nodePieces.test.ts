@@ -90,7 +90,7 @@ test.each([
   for (let i = 0; i < 3; i++) expect((await client.ask("/")).body).toBe("served");
   client.socket.destroy();
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   expect(await portico.stop()).toBe(0);
   expect(portico.errors.match(/lacks [\w, ]+/g)).toEqual([`lacks ${pieces} `]);
 });

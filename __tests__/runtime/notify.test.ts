@@ -216,7 +216,7 @@ withSystemd(
 test("without systemd-notify the service runs, and logs once that it cannot notify", async () => {
   await start({ before: `export PATH=${folder}` });
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   expect(
     portico.errors.match(/the state of the service cannot be reported to systemd: systemd-notify: /g),
   ).toHaveLength(1);
@@ -230,7 +230,7 @@ test("without a service manager nothing is started", async () => {
   writeFileSync(at("systemd-notify"), `#!/bin/sh\n: > ${at("called")}\n`, { mode: 0o755 });
   await start({ env: { NOTIFY_SOCKET: "" }, before: `export PATH=${folder}` });
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   expect(existsSync(at("called"))).toBe(false);
 });
 

@@ -58,7 +58,7 @@ async function check(
   return one.run(timeoutMs, new AbortController().signal);
 }
 
-const message =
+const says =
   (text: string): Talk =>
   (socket) =>
     void socket.write(text);
@@ -72,7 +72,7 @@ test.each<[string, Talk, UpstreamInput["health"], string | undefined]>([
   ["no HTTP", says("SSH-2.0-OpenSSH_9.2\r\n\r\n"), {}, "an invalid response: malformed status line"],
   [
     "a head without end",
-    message("x".repeat(300_000)),
+    says("x".repeat(300_000)),
     {},
     expect.stringContaining("an invalid response") as never,
   ],
@@ -111,13 +111,13 @@ test("it asks for the path at the port, and finds nobody", async () => {
 
 test("a Unix socket", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-check-"));
-  expect(await check(await listen(message("HTTP/1.1 200 OK\r\n\r\n"), join(folder, "s")))).toBeUndefined();
+  expect(await check(await listen(says("HTTP/1.1 200 OK\r\n\r\n"), join(folder, "s")))).toBeUndefined();
   rmSync(folder, { recursive: true });
 });
 
 test("TLS, with the trust that requests have", async () => {
   const { key, cert } = await issue({ type: "ec", names: ["127.0.0.1"] });
-  const url = await listen(message("HTTP/1.1 200 OK\r\n\r\n"), undefined, { key, cert });
+  const url = await listen(says("HTTP/1.1 200 OK\r\n\r\n"), undefined, { key, cert });
   expect(await check(url, {}, cert)).toBeUndefined();
   expect(await check(url, { tcp: true }, cert)).toBeUndefined();
   for (const health of [{}, { tcp: true }])

@@ -111,12 +111,12 @@ test.each(VERSIONS)(
     const { session } = await handshake(ports.first, version);
     portico.rewrite(config("two"));
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     for (let i = 0; i < 6; i++) expect((await handshake(ports.first, version, session)).reused).toBe(true);
     portico.errors = "";
     use("one", renewed);
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     for (let i = 0; i < 6; i++) expect((await handshake(ports.first, version, session)).reused).toBe(false);
   },
 );

@@ -160,7 +160,7 @@ test("a restart serves the certificate that there is, and an upgrade goes on wit
   await start(config(["a.example.net"]));
   expect((await peer()).serialNumber).toBe(serial);
   portico!.signal("SIGUSR2");
-  await portico!.message(/has taken over/);
+  await portico!.says(/has taken over/);
   expect((await peer()).serialNumber).toBe(serial);
   await eventually(
     async () => (await listed())[0]!.state === "valid",
@@ -418,7 +418,7 @@ test("without a directory for them no certificate is asked for, which the log an
   portico = await Portico.start(config(["a.example.net"]), {
     env: { RUNTIME_DIRECTORY: join(folder, "run") },
   });
-  await portico.message(/no certificate is requested/);
+  await portico.says(/no certificate is requested/);
   const shown = await ran("certificates", "--control", control());
   expect(shown.code).toBe(1);
   expect(shown.out).toMatch(/temporary, until ca issues one/);

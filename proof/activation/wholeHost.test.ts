@@ -335,7 +335,7 @@ test("what goes wrong after the host serves does not undo it; what systemd does 
   host.state("systemd-networkd.service", "inactive");
   host.write("/run/units/firewall.service.disable", "echo 'firewall.service does not exist' >&2; exit 1");
   host.write("/run/units/portico.service.disable", "echo 'access denied'; exit 1");
-  host.message("journalctl", "left out", 1);
+  host.says("journalctl", "left out", 1);
   mkdirSync(host.at(`${UNITS}/sysinit.target.wants`));
   symlinkSync("../firewall.service", host.at(`${UNITS}/sysinit.target.wants/firewall.service`));
   host.write(`${UNITS}/other.target.wants/firewall.service`, "not a link");
@@ -358,7 +358,7 @@ test("what goes wrong after the host serves does not undo it; what systemd does 
 });
 
 test("a systemd that does not respond", async () => {
-  host.message("show", "no bus");
+  host.says("show", "no bus");
   host.deliver(one, UNPROBED);
   expect((await host.activate()).problems).toMatchObject([
     { code: "activation.command-failed", path: "systemctl show", message: "failed with status 1: no bus" },
@@ -517,7 +517,7 @@ describe("doctor's view of the host:", () => {
       firewall: [{ at: "firewall.service", what: "is inactive" }],
       firewallUnknown,
     });
-    host.message("show", "no bus");
+    host.says("show", "no bus");
     expect(await drift()).toMatchObject({ files: [{ at: RULES }], firewall: [], firewallUnknown, units: [] });
   });
 
@@ -614,8 +614,8 @@ describe("refused before anything is touched:", () => {
       "a@check.service: Has no ExecStart=.",
       "theirs.service: Is not ours.",
     ];
-    host.message("systemd-analyze", `${lines.join("\n")}\n`, 1);
-    host.message("keepalived", "line 1: unknown x\n", 2);
+    host.says("systemd-analyze", `${lines.join("\n")}\n`, 1);
+    host.says("keepalived", "line 1: unknown x\n", 2);
     expect(await refused({ env: { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.10 22" } }))
       .toMatchInlineSnapshot(`
 [
@@ -630,7 +630,7 @@ describe("refused before anything is touched:", () => {
   ["activation.masked-unit","dav.service","is masked: systemd refuses to start it"],
 ]
 `);
-    host.message("keepalived", "", 127);
+    host.says("keepalived", "", 127);
     // Only what is said of keepalived is another.
     const missing = (await host.activate()).problems!;
     expect(missing.filter(({ path }) => path.startsWith("keepalived"))).toEqual([
@@ -651,7 +651,7 @@ describe("refused before anything is touched:", () => {
 
   test("what systemd does not know, and what it only warns of, is a warning", async () => {
     host.deliver(one, UNPROBED);
-    host.message("systemd-analyze", "portico.service:3: Something odd\n");
+    host.says("systemd-analyze", "portico.service:3: Something odd\n");
     expect((await host.activate({ dryRun: true })).value.warnings).toMatchInlineSnapshot(`
 [
   {
@@ -664,7 +664,7 @@ describe("refused before anything is touched:", () => {
   {"code":"activation.bad-unit","path":"portico.service","message":"portico.service:3: Something odd","fix":"Correct the unit; the message gives systemd's reason."},
 ]
 `);
-    host.message("systemd-analyze", "no such program", 127);
+    host.says("systemd-analyze", "no such program", 127);
     expect((await host.activate({ dryRun: true })).value.warnings.slice(1)).toMatchInlineSnapshot(`
 [
   {"code":"activation.command-failed","path":"systemd-analyze","message":"is not installed here: the units were not verified","fix":"Install the package that contains systemd-analyze."},
@@ -1235,7 +1235,7 @@ describe("detached from its caller", () => {
   });
 
   test("as a session where systemd starts none, and one that ends without a word", async () => {
-    host.message("systemd-run", "");
+    host.says("systemd-run", "");
     expect(await detached("", "deactivate")).toEqual([
       1,
       "it ended without any output: see `journalctl -u 'portico-activation-*'`\n",

@@ -170,7 +170,7 @@ export class WholeHost {
   }
 
   /** What a program of `PROGRAMS` says from then on, and its status. */
-  message(program: string, text: string, status = 0): void {
+  says(program: string, text: string, status = 0): void {
     this.write(`/run/says/${program}`, text);
     this.write(`/run/says/${program}.status`, String(status));
   }

@@ -23,15 +23,15 @@ export class StandIn {
         const server = createServer();
         const isKnown = (method: string, target: string): boolean =>
           known.some(([one, path]) => one === method && fits(path, target));
-        const message = (method: string, target: string, fields: IncomingHttpHeaders): string =>
+        const says = (method: string, target: string, fields: IncomingHttpHeaders): string =>
           JSON.stringify({ part, method, target, fields: forwarded(fields) });
         server.on("request", ({ method, url, headers }, response) => {
-          response.writeHead(isKnown(method!, url!) ? 200 : 404).end(message(method!, url!, headers));
+          response.writeHead(isKnown(method!, url!) ? 200 : 404).end(says(method!, url!, headers));
         });
         server.on("upgrade", ({ url, headers }, socket: Socket) => {
           if (!isKnown("WS", url!))
             return void socket.end("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-          const text = message("WS", url!, headers);
+          const text = says("WS", url!, headers);
           const head =
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
           socket.end(`${head}${text}`);

@@ -589,7 +589,7 @@ function takenOver(code: string): void {
   fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${code}`);
 }
 
-const message = (response: unknown): void =>
+const says = (response: unknown): void =>
   takenOver(`fs.writeSync(1, ${JSON.stringify(JSON.stringify(response))});`);
 
 describe("a child that the user has taken over", () => {
@@ -636,7 +636,7 @@ describe("a child that the user has taken over", () => {
     ["is a list", () => []],
     ["is nothing", () => null],
   ])("and whose response %s is not believed at all", async (_what, response) => {
-    message(response());
+    says(response());
     const before = rootsOwn();
     const seen = await checkTrees([tree("app/media")]);
     expect(seen).toMatchObject({
@@ -677,7 +677,7 @@ describe("a child that the user has taken over", () => {
       const path = at(name);
       fs.symlinkSync(at("root/secret"), at("app/media/link"));
       fs.symlinkSync(at("root/secret/key.png"), at("app/media/a.png"));
-      message(walked({ path }));
+      says(walked({ path }));
       const { violations, changes } = await checkTrees([tree("app/media")]);
       expect(changes).toEqual([]);
       expect(violations).toEqual([
@@ -696,7 +696,7 @@ describe("a child that the user has taken over", () => {
 
   test("and that names files of its own gets them changed by that user, and by no one else", async () => {
     write("app/media/a.png", "x", 0o600);
-    message(walked({ path: own(), mode: 0o4600 }));
+    says(walked({ path: own(), mode: 0o4600 }));
     const { changes } = await checkTrees([tree("app/media")]);
     expect(changes).toEqual([{ path: own(), from: 0o600, to: 0o604, uid: APP }]);
     ownerProgram.path = childAlone;
@@ -713,7 +713,7 @@ describe("a child that the user has taken over", () => {
 
   test("and that says an image is elsewhere has no request made for it", async () => {
     for (const image of ["../secret.png", "/etc/x.png", "a//b.png", "a.txt", "./a.png"]) {
-      message({ response: { image, handedOver: [] } });
+      says({ response: { image, handedOver: [] } });
       const imageUnseen = expect.objectContaining({ code: "files.no-response" });
       expect([image, await findImageFile(at("app/media"))]).toEqual([image, { imageUnseen }]);
     }
@@ -723,7 +723,7 @@ describe("a child that the user has taken over", () => {
     write("root/etc/roots.conf", "[General]\nSERVICE_URL = http://roots\n", 0o644, 0);
     const roots = at("root/etc/roots.conf");
     const content = Buffer.from("[fileserver]\nevil = 1\n").toString("base64");
-    message({ response: { target: roots, content, version: "1:1:1:1:1", uid: APP, links: 1 } });
+    says({ response: { target: roots, content, version: "1:1:1:1:1", uid: APP, links: 1 } });
     await edit({ fileServer: roots, networkDaemon: at("app/conf/network.conf") });
     const { files: planned } = await planSettings(source({ fileServer: roots }));
     expect(planned.map(({ source: { name }, content: now }) => [name, now.includes("evil")])).toEqual([

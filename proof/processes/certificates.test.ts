@@ -516,14 +516,14 @@ describe("renewed files", () => {
     // A file that cannot be taken keeps a reload from being done, and nothing changes.
     rmSync(at("office/key.pem"));
     portico.signal("SIGHUP");
-    await portico.message(/reload refused/);
+    await portico.says(/reload refused/);
     for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 2");
     await certify("office", 3);
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 3");
     portico.signal("SIGUSR2");
-    await portico.message(/has taken over/);
+    await portico.says(/has taken over/);
     // Its streams are now the new master's.
     portico = undefined;
     await eventually(() => processes("master").length === 1, "for the old master to go", SELDOM);
@@ -579,7 +579,7 @@ describe("renewed Diffie-Hellman parameters", () => {
     renew(parameters("modp15"));
     for (const name of ["files.example.org", "office.example.org"])
       await eventually(async () => (await bits(name)) === 3072, "for the renewed ones", SOMETIMES);
-    await portico.message(/listeners\[0\]\.tls\.dhparam \(.*dhparam\.pem\) was renewed/);
+    await portico.says(/listeners\[0\]\.tls\.dhparam \(.*dhparam\.pem\) was renewed/);
     expect(portico.workers()).toEqual(workers);
     kept.write("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n");
     expect(String((await nextEvent(kept, "data"))[0])).toMatch(/^HTTP\/1.1 200/);

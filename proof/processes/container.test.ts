@@ -92,7 +92,7 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
 
   const signal = (name: NodeJS.Signals): boolean => process.kill(master, name);
   signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   expect(portico.errors).toMatch(/^portico: configuration reloaded: .*\n$/);
   // Its end would be the end of the container, and of every request in it.
   signal("SIGUSR2");

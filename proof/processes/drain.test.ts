@@ -186,7 +186,7 @@ async function readLate(): Promise<Patience> {
   );
   await sleep(1_000);
   front.portico.signal("SIGHUP");
-  await front.portico.message(/configuration reloaded/);
+  await front.portico.says(/configuration reloaded/);
   const outcomes = await Promise.all(downloads);
   const logged = readFileSync(front.accessLog, "utf8").split("\n").filter(Boolean);
   await front.portico.stop();
@@ -206,7 +206,7 @@ async function readNever(): Promise<Impatience> {
     for (const size of [100_000, 30_000_000]) void download(`/impatient/${size}.bin`, size, forever);
   await sleep(1_000);
   front.portico.signal("SIGHUP");
-  await front.portico.message(/configuration reloaded/);
+  await front.portico.says(/configuration reloaded/);
   const reloaded = performance.now();
   await eventually(() => !before.some(alive), "for the old worker to go");
   const goneMs = performance.now() - reloaded;

@@ -189,10 +189,10 @@ test("neither a reload nor an upgrade refuses a probe, or shows anything but rea
   portico = await Portico.start(config({ workers: 2 }), { runtime: await installedRuntime() });
   const probes = [new Probes("/readyz"), new Probes("/healthz")];
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   const first = portico.pid;
   portico.signal("SIGUSR2");
-  await portico.message(/has taken over/);
+  await portico.says(/has taken over/);
   await eventually(() => !alive(first), "for the old master to go");
   const second = await mainMaster();
   process.kill(second, "SIGUSR2");
@@ -214,13 +214,13 @@ test("a reload moves it, and one that is refused leaves it where it was", async 
   const other = await freePort();
   portico.rewrite(config({ healthListener: { address: "127.0.0.1", port: other } }));
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   expect((await probe("/readyz", other)).status).toBe(200);
   await expect(probe("/readyz")).rejects.toThrow("ECONNREFUSED");
   const taken = await occupied(health);
   portico.rewrite(config());
   portico.signal("SIGHUP");
-  await portico.message(
+  await portico.says(
     /healthListener: cannot listen on 127.0.0.1:\d+: .*\(pid \d+\) already listens there \[listen.address-in-use\]/,
   );
   expect((await probe("/readyz", other)).status).toBe(200);
@@ -323,7 +323,7 @@ describe("drainDelayMs", () => {
     const delayed = config({ timeouts: { drainDelayMs: 3_000 } });
     portico = await Portico.start(delayed, { runtime: await installedRuntime(edit) });
     portico.signal("SIGUSR2");
-    await portico.message(/the last step/);
+    await portico.says(/the last step/);
     const next = processes("master").find((pid) => pid !== portico.pid)!;
     process.kill(asked(next), "SIGTERM");
     const since = performance.now();

@@ -282,7 +282,7 @@ describe("sockets of systemd", () => {
     expect(environment).not.toMatch(/LISTEN_(FDS|PID)/);
     portico.rewrite(config("two", { listeners }));
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     expect(await get()).toBe("two");
     expect(await portico.stop()).toBe(0);
   });
@@ -302,7 +302,7 @@ describe("reload", () => {
       portico.errors = "";
       portico.rewrite(config(body, { workers }));
       portico.signal("SIGHUP");
-      await portico.message(/configuration reloaded/);
+      await portico.says(/configuration reloaded/);
       await eventually(() => hammer.bodies.has(body), "for the new config to respond");
     }
     await hammer.stop();
@@ -325,7 +325,7 @@ describe("reload", () => {
     const stream = session.request({ ":path": "/slow" });
     await eventually(() => owed.length === 1, "for the upstream to be asked");
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     owed.shift()!.end("late");
     let body = "";
     for await (const chunk of stream) body += String(chunk);
@@ -341,12 +341,12 @@ describe("reload", () => {
     portico = await Portico.start(config("one", { listeners: [one] }));
     portico.rewrite(config("two", { listeners: [one, two] }));
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     expect([await get("/", port), await get("/", added)]).toEqual(["two", "two"]);
     portico.errors = "";
     portico.rewrite(config("three", { listeners: [two] }));
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     await eventually(() => refused(port), "for the port to be closed");
     expect(await get("/", added)).toBe("three");
   });
@@ -370,7 +370,7 @@ describe("reload", () => {
     expect(portico.workers()).toEqual(before);
     portico.rewrite("{");
     portico.signal("SIGHUP");
-    await portico.message(/config\.not-json/);
+    await portico.says(/config\.not-json/);
     expect((await idle.ask()).body).toBe("one");
   });
 
@@ -389,12 +389,12 @@ describe("reload", () => {
     portico.rewrite(config("two", { listeners: [listener("a", free), listener("b", taken)] }));
     portico.signal("SIGHUP");
     // Not one of its own sockets, though they are of the same family.
-    await portico.message(
+    await portico.says(
       new RegExp(
         `listeners\\[1\\]: cannot listen on 127\\.0\\.0\\.1:${taken}: .* \\(pid ${process.pid}\\) already listens there \\[listen`,
       ),
     );
-    await portico.message(/reload refused/);
+    await portico.says(/reload refused/);
     expect(await get()).toBe("one");
     expect(await refused(free)).toBe(true);
     busy.close();
@@ -405,7 +405,7 @@ describe("reload", () => {
     portico = await Portico.start(config("one", { listeners: [listener("0.0.0.0")] }));
     portico.rewrite(config("two", { listeners: [listener("127.0.0.1")] }));
     portico.signal("SIGHUP");
-    await portico.message(/while portico itself listens on 0\.0\.0\.0:\d+ .*\n.*Restart portico/);
+    await portico.says(/while portico itself listens on 0\.0\.0\.0:\d+ .*\n.*Restart portico/);
     expect(await get()).toBe("one");
   });
 
@@ -416,14 +416,14 @@ describe("reload", () => {
     const hammer = new Hammer(port, 4);
     portico.rewrite(config("two"));
     portico.signal("SIGHUP");
-    await portico.message(/exited with code 3 before it was ready[^]*reload refused/);
+    await portico.says(/exited with code 3 before it was ready[^]*reload refused/);
     await hammer.stop();
     expect(hammer.failures).toEqual([]);
     expect([...hammer.bodies.keys()]).toEqual(["one"]);
     await eventually(() => String(portico!.workers()) === String(before), "for the new workers to go");
     rmSync(at("fail"));
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     expect(await get()).toBe("two");
   });
 
@@ -433,7 +433,7 @@ describe("reload", () => {
     await sleep(50);
     portico.rewrite(config("two"));
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded[^]*configuration reloaded/);
+    await portico.says(/configuration reloaded[^]*configuration reloaded/);
     expect(await get()).toBe("two");
   });
 
@@ -442,7 +442,7 @@ describe("reload", () => {
     const session = await tlsSession();
     for (let i = 0; i < 6; i++) expect(await tlsSession(session.session)).toMatchObject({ reused: true });
     portico.signal("SIGHUP");
-    await portico.message(/configuration reloaded/);
+    await portico.says(/configuration reloaded/);
     for (let i = 0; i < 6; i++) expect(await tlsSession(session.session)).toMatchObject({ reused: true });
   });
 });
@@ -465,7 +465,7 @@ describe("a worker", () => {
     const [worker] = portico.workers();
     const responses = await slowRequests();
     process.kill(worker!, "SIGWINCH");
-    await portico.message(new RegExp(`worker ${worker} exited with code 70`));
+    await portico.says(new RegExp(`worker ${worker} exited with code 70`));
     expect(read("error.log")).toMatch(/\[crit\] .*worker \d+ crashed: Error: a fault for the test.*at /);
     expect(await responses()).toEqual(CUT);
     expectLogged(499);

@@ -62,7 +62,7 @@ const LONG_PATH = `/${"x".repeat(3_700)}`;
 /** From now on, whatever logs to a socket that nobody reads waits. */
 async function fillSocket(of: Portico): Promise<void> {
   of.signal("SIGHUP");
-  await of.message(/configuration reloaded/);
+  await of.says(/configuration reloaded/);
   of.readOutput(false);
   const hammer = new Hammer(port, 2, LONG_PATH);
   await eventually(() => hammer.responses > 500, "for more lines than the socket takes");
@@ -128,10 +128,10 @@ test("a pipe that nobody reads holds up no request, and what is lost is counted"
   const statuses = new Set<number>();
   for (let n = 0; n < requests; n++) statuses.add((await client.ask(LONG_PATH)).status);
   expect([...statuses]).toEqual([200]);
-  await portico!.message(/portico: standard output is not written fast enough; lines are dropped\n/);
+  await portico!.says(/portico: standard output is not written fast enough; lines are dropped\n/);
   expect(residentMiB(portico!.workers()[0]!)).toBeLessThan(200);
   reader("SIGCONT");
-  await portico!.message(/standard output is written again; \d+ lines were dropped\n/);
+  await portico!.says(/standard output is written again; \d+ lines were dropped\n/);
   const [, dropped] = /(\d+) lines were dropped/.exec(portico!.errors)!;
   const all = (): boolean => lines().length + Number(dropped) === requests;
   await eventually(all, "for the lines", {
@@ -150,7 +150,7 @@ test("a pipe that nobody reads holds up neither reload, reopening nor the end", 
   hammer.pauseMs = 10;
   portico!.signal("SIGUSR1");
   portico!.signal("SIGHUP");
-  await portico!.message(/configuration reloaded/);
+  await portico!.says(/configuration reloaded/);
   await hammer.stop();
   expect(hammer.failures).toEqual([]);
   const asked = performance.now();
@@ -163,7 +163,7 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
   portico = await Portico.start(config(2));
   // What ends resets the socket: from then on a write to it waits.
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   const [first] = portico.workers();
   portico.readOutput(false);
   const hammer = new Hammer(port, 2, LONG_PATH);
@@ -227,7 +227,7 @@ test("SIGUSR1 changes nothing, and a reload continues on the same streams", asyn
   portico!.signal("SIGUSR1");
   await client.ask("/after");
   portico!.signal("SIGHUP");
-  await portico!.message(/configuration reloaded/);
+  await portico!.says(/configuration reloaded/);
   const second = await KeepAliveClient.connect(port);
   await second.ask("/reloaded");
   await eventually(() => lines().length === 3, "for the lines", { seen: () => portico!.output });

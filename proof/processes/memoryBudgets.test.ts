@@ -130,7 +130,7 @@ async function freshWorker(): Promise<number> {
   const [old] = portico.workers();
   portico.output = "";
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   await eventually(() => !portico.workers().includes(old!), "for the old worker to end", { everyMs: 50 });
   const [worker, ...others] = portico.workers();
   expect(others).toEqual([]);

@@ -106,7 +106,7 @@ test("half of a renewal is refused once, and the whole is taken once", async () 
   const one = await issue({ type: "ec", names: ["files.example.org"], name: "one" });
   const two = await issue({ type: "ec", names: ["files.example.org"], name: "two" });
   mount(one);
-  await portico.message(/was renewed/);
+  await portico.says(/was renewed/);
   portico.errors = "";
   mount({ key: two.key, cert: one.cert });
   await portico.says(

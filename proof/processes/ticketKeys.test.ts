@@ -225,10 +225,10 @@ test("a session is resumed after a reload, an upgrade and a restart", async () =
   const { session } = await visit(one.first, WAY);
   portico.rewrite(config(one, shared, "two"));
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   expect(await resumed(one.first, session)).toBe(true);
   portico.signal("SIGUSR2");
-  await portico.message(/a new master, process \d+, has taken over/);
+  await portico.says(/a new master, process \d+, has taken over/);
   expect(await resumed(one.first, session)).toBe(true);
   for (const pid of processes("master")) process.kill(pid, "SIGTERM");
   await portico.gone;
@@ -237,7 +237,7 @@ test("a session is resumed after a reload, an upgrade and a restart", async () =
   // Without the secret the front end goes on with keys of its own.
   portico.rewrite(config(one, undefined));
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   expect(await resumed(one.first, session)).toBe(false);
 });
 
@@ -251,9 +251,9 @@ test("a master that was replaced and still has clients reports no change", async
   client.on("error", () => undefined).write("GET / HTTP/1.1\r\n");
   await sleep(500);
   portico.signal("SIGUSR2");
-  await portico.message(/a new master, process \d+, has taken over/);
+  await portico.says(/a new master, process \d+, has taken over/);
   mount(SECRETS[1]!);
-  await portico.message(/changed on disk and is in use/);
+  await portico.says(/changed on disk and is in use/);
   await sleep(4_000);
   expect(processes("master")).toHaveLength(2);
   client.destroy();
@@ -277,7 +277,7 @@ test("a changed file is taken without a reload, a bad one is refused, and the se
   for (const portico of porticos) await portico.says(/changed on disk; the new secret is refused/);
   expect(await resumed(two.first, session)).toBe(true);
   mount(SECRETS[1]!);
-  for (const portico of porticos) await portico.message(/changed on disk and is in use/);
+  for (const portico of porticos) await portico.says(/changed on disk and is in use/);
   await eventually(async () => !(await visit(one.first, WAY, session)).reused, "for the new secret");
   const newer = await visit(one.first, WAY);
   await eventually(async () => (await visit(two.first, WAY, newer.session)).reused, "to share it");
@@ -317,7 +317,7 @@ asRoot("as a credential it is taken from systemd at the start, and from a reload
   const source = { name: "ticket-secret", file: at("secret-1") };
   await handOver(env.PORTICO_CREDENTIALS, [source], { uid: 0, gid: 0 });
   portico.signal("SIGHUP");
-  await portico.message(/configuration reloaded/);
+  await portico.says(/configuration reloaded/);
   const newer = await visit(one.first, WAY);
   expect(newer.reused).toBe(false);
   expect(await resumed(two.first, newer.session)).toBe(true);

@@ -296,7 +296,7 @@ describe("under load nothing is lost by", () => {
       /could not be started: no program at .*none \[serve\.upgrade-failed\]$/,
     );
     // The shell reports it under the name that the master's own lines begin with.
-    await portico.message(/^portico: .*none: /m);
+    await portico.says(/^portico: .*none: /m);
     portico.rewrite({ ...config(), workers: 0 });
     expect(await refusal({ command: "upgrade" })).toMatch(/^workers: .*\[config\.out-of-range\]$/);
     portico.rewrite(config());
@@ -322,7 +322,7 @@ describe("under load nothing is lost by", () => {
     // And then one that succeeds.
     await install(runtime, another("0.4.0"));
     portico.signal("SIGUSR2");
-    await portico.message(/a new master, process \d+, has taken over/);
+    await portico.says(/a new master, process \d+, has taken over/);
     // A worker that was just told to drain may accept one more connection.
     await eventually(async () => (await release()) === "0.4.0", "for the new runtime to respond");
   });
@@ -352,7 +352,7 @@ describe("an upgrade", () => {
     await eventually(() => isRefused(httpsPort), "for the port to be closed");
     portico.rewrite(config({ listeners: [listeners[1]!], virtualServers: only("https") }));
     await asked({ command: "reload" });
-    await portico.message(/portico\.socket: was passed by systemd, but no listener listens on/);
+    await portico.says(/portico\.socket: was passed by systemd, but no listener listens on/);
     expect(await certificate()).toBe("localhost");
   });
 
@@ -412,7 +412,7 @@ describe("an upgrade", () => {
     await start({ runtime, config: alone() });
     const whole = await download(1_500);
     const refused = refusal({ command: "upgrade" });
-    await portico.message(/the last step/);
+    await portico.says(/the last step/);
     process.kill(
       processes("master").find((pid) => pid !== portico.pid)!,
       "SIGTERM",
@@ -456,7 +456,7 @@ describe("an upgrade", () => {
     await asked({ command: "upgrade" });
     const [next] = processes("master").filter((pid) => pid !== portico.pid);
     process.kill(next!, "SIGKILL");
-    await portico.message(/the new master is gone, and no process accepts connections/);
+    await portico.says(/the new master is gone, and no process accepts connections/);
     expect(await whole()).toBe(200_000);
     await portico.gone;
     expect(portico.code).toBe(1);
