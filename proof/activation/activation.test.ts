@@ -665,7 +665,7 @@ describe("application settings", () => {
     site.lines.length = 0;
     expect(await site.deactivate()).toEqual([]);
     expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
-      expect.stringContaining(`${files.fileServer}: our settings are undone`),
+      expect.stringContaining(`${files.fileServer}: Portico's changes are undone`),
       expect.stringMatching(
         /web_settings\.py:\d+: SITE_ROOT was changed by another program or person, so the new value stays; before the first deployment it was '\/old\/'$/,
       ),

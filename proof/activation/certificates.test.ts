@@ -102,7 +102,7 @@ const REFUSED = listed({
 /** A failure of an earlier activation. */
 const BEFORE = { ...REFUSED.lastError!, at: Date.now() - 3_600_000 };
 const WAITS =
-  "WAIT  certificate for example.org: waiting for the address 192.0.2.20 | until the host that has it shares its certificate, a temporary one serves";
+  "WAIT  certificate for example.org: waiting for the address 192.0.2.20 | a temporary certificate is served until the other host shares its certificate";
 
 beforeEach(() => {
   refuses = undefined;
@@ -134,19 +134,19 @@ test("a host without the address that decides who asks is reported, and not wait
 
 test.each<[string, Partial<ListedCertificate>, string]>([
   [
-    "is being asked for",
+    "is requested",
     { state: "ordering" },
-    "ca is being asked | until then a temporary one serves; see `portico certificates`",
+    "requested from ca | until then, a temporary certificate is served; see `portico certificates`",
   ],
   [
     "was refused",
     { state: "waiting", nextAttempt: Date.UTC(2030, 0, 2, 3, 4, 5), lastError: REFUSED.lastError! },
-    "ca has not issued it: example.org: no connection. Resolve the authority's reason, which the message gives. | until then a temporary one serves; it is asked again at 2030-01-02 03:04 UTC, or by `portico certificates renew`",
+    "ca has not issued it: example.org: no connection. Resolve the authority's reason, which the message gives. | until then, a temporary certificate is served; the next attempt is at 2030-01-02 03:04 UTC; `portico certificates renew` starts it now",
   ],
   [
     "was refused for good",
     { state: "waiting", lastError: REFUSED.lastError! },
-    "ca has not issued it: example.org: no connection. Resolve the authority's reason, which the message gives. | until then a temporary one serves; it is asked again by `portico certificates renew`",
+    "ca has not issued it: example.org: no connection. Resolve the authority's reason, which the message gives. | until then, a temporary certificate is served; `portico certificates renew` starts the next attempt",
   ],
 ])("one that %s is reported", async (_what, more, row) => {
   message = [[listed({ names: ["example.org", "b.example"], ...more }), ISSUED]];

@@ -329,7 +329,7 @@ test("what goes wrong after the host serves does not undo it; what systemd does 
   const { lines, reason } = await host.activate();
   expect([reason, lines.at(-1)]).toEqual([
     undefined,
-    `not tidied up: ENOENT: no such file or directory, scandir '${INCOMING}'`,
+    `cleanup failed: ENOENT: no such file or directory, scandir '${INCOMING}'`,
   ]);
   expect(host.calls().filter((call) => call.startsWith("networkctl"))).toEqual(["networkctl reload"]);
   host.state("systemd-networkd.service", "inactive");
@@ -453,7 +453,7 @@ describe("doctor's view of the host:", () => {
     {"at":"/etc/portico/tls/privkey.pem","what":"has mode 0640 instead of 0600","fix":"/var/lib/portico/deployment/command activate --again"},
     {"at":"/etc/systemd/system/portico.socket","what":"has different content","fix":"/var/lib/portico/deployment/command activate --again"},
     {"at":"/usr/lib/portico/portico.mjs","what":"is missing","fix":"/var/lib/portico/deployment/command activate --again"},
-    {"at":"/usr/share/portico/default/index.html","what":"is not a file, or is below one","fix":"Move it away, then /var/lib/portico/deployment/command activate --again"},
+    {"at":"/usr/share/portico/default/index.html","what":"is not a regular file, or a directory above it is a file","fix":"Move it away, then /var/lib/portico/deployment/command activate --again"},
     {"at":"/etc/portico/tls","what":"users other than root may write to it (mode 0775, user 0)","fix":"chown root:root /etc/portico/tls && chmod go-w /etc/portico/tls"},
     {"at":"/usr/lib/portico","what":"users other than root may write to it (mode 0755, user 1234)","fix":"chown root:root /usr/lib/portico && chmod go-w /usr/lib/portico"},
     {"at":"/usr/share/portico/default","what":"is not a directory","fix":"chown root:root /usr/share/portico/default && chmod go-w /usr/share/portico/default"},
@@ -763,7 +763,7 @@ describe("cut off by a kill", () => {
 `);
     const planned = await host.activate({ dryRun: true });
     expect(plain(planned.lines)).toMatchInlineSnapshot(
-      `["the activation of TIME was cut off: that would be repaired first, and the plan may be different then"]`,
+      `["the activation of TIME was cut off: the next activation repairs this first; its steps may then differ"]`,
     );
     host.calls();
     expect(plain(await host.call("recover"))).toMatchInlineSnapshot(`
@@ -941,7 +941,7 @@ describe("the running proxy", () => {
     };
     host.deliver({ ...one, [CONFIG]: { role: "config", content } }, UNPROBED);
     expect((await host.activate()).lines.at(-1)).toBe(
-      "WAIT  certificate for files.example.org: ca is being asked | until then a temporary one serves; see `portico certificates`",
+      "WAIT  certificate for files.example.org: requested from ca | until then, a temporary certificate is served; see `portico certificates`",
     );
   });
 
@@ -1261,7 +1261,7 @@ describe("detached from its caller", () => {
     // Its caller was gone before it ended.
     host.write(`${RECORDS}/boot.record`, begun(process.pid) + said + end);
     const shown = (await detached("say({ exit: 0 });", "activate")) as string[];
-    const heading = "output of the activate of then, which was not shown to its end:\n";
+    const heading = "complete output of the activate that began at then:\n";
     expect(shown.join("").split(heading).sort()).toEqual([
       "0",
       "a\nb\nit ended with status 3\n",
@@ -1573,9 +1573,9 @@ test("the application's settings and media are changed, restored after a failure
   ];
   const before = now();
   const undone = [
-    `  ${paths.fileServer}: our settings are undone`,
-    `  ${paths.webApplication}: our settings are undone`,
-    `  ${paths.networkDaemon}: our settings are undone`,
+    `  ${paths.fileServer}: Portico's changes are undone`,
+    `  ${paths.webApplication}: Portico's changes are undone`,
+    `  ${paths.networkDaemon}: Portico's changes are undone`,
     `  ${image}: mode 0600 instead of 0604`,
   ];
   const ofApplication = (lines: readonly string[]): unknown =>

@@ -272,7 +272,7 @@ describe("whatever happens to its caller, an activation continues to its end:", 
     const third = await deploy(site.base);
     expect(third.code).toBe(0);
     expect(third.stderr).toMatch(
-      /^output of the activate of \S+, which was not shown to its end:\n[^]*activated\nit ended with status 0\n$/,
+      /^complete output of the activate that began at \S+:\n[^]*activated\nit ended with status 0\n$/,
     );
   });
 
@@ -368,7 +368,7 @@ test("after a deactivation the host is as it was found", async () => {
   const [result, done] = await observed(() => host.run("/root/node /root/portico.mjs deactivate --purge"));
   expect([result.stderr, result.code]).toEqual(["", 0]);
   // By item: ours go, and every other line is as its owner last wrote it.
-  expect(result.stdout).toContain(`${SETTINGS.fileServer}: our settings are undone`);
+  expect(result.stdout).toContain(`${SETTINGS.fileServer}: Portico's changes are undone`);
   expect(await host.must(`cat ${SETTINGS.fileServer}`)).toBe(`${FILE_SERVER_CONF}# by hand\n`);
   expect(done.filter((job) => job.includes("portico"))).toEqual(["stop portico", "stop portico.socket"]);
   expect(await host.must(`stat -c %a ${CLOSED.join(" ")}`)).toBe("600\n710\n");

@@ -136,7 +136,7 @@ run("certificates by ACME", () => {
       const { code, stdout } = await apply();
       expect(code).toBe(0);
       expect(stdout).toMatch(
-        /WAIT {2}certificate for late\.example\.net: 203\.0\.113\.1 (?:is being asked|has not issued it: .*the authority could not connect to port 80: .*Make port 80.*) \| until then a temporary one serves; .*`portico certificates/,
+        /WAIT {2}certificate for late\.example\.net: (?:requested from 203\.0\.113\.1|203\.0\.113\.1 has not issued it: .*the authority could not connect to port 80: .*Make port 80.*) \| until then, a temporary certificate is served; .*`portico certificates/,
       );
       expect((await served(LATE)).issuer).toMatch(/temporary/);
       // The apply does not wait for the authority, which may still be trying to connect.

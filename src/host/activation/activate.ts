@@ -216,7 +216,7 @@ async function tidyUp(store: Store, state: GoodState, options: ActivationOptions
     await removeDirectories(store, state.directories);
     await store.collectGarbage(state, incoming);
   } catch (error) {
-    report(`not tidied up: ${(error as Error).message}`);
+    report(`cleanup failed: ${(error as Error).message}`);
   }
 }
 

@@ -100,13 +100,16 @@ const isHopeless = ({ state, nextAttempt }: ListedCertificate, leftMs: number): 
 function waitingText({ names, from, lastError, nextAttempt, waitsFor }: ListedCertificate): string {
   const certificate = `WAIT  certificate for ${names.join(", ")}`;
   if (waitsFor !== undefined)
-    return `${certificate}: waiting for the address ${waitsFor} | until the host that has it shares its certificate, a temporary one serves`;
-  const meanwhile = "until then a temporary one serves";
+    return `${certificate}: waiting for the address ${waitsFor} | a temporary certificate is served until the other host shares its certificate`;
+  const meanwhile = "until then, a temporary certificate is served";
   if (lastError === undefined)
-    return `${certificate}: ${from} is being asked | ${meanwhile}; see \`portico certificates\``;
+    return `${certificate}: requested from ${from} | ${meanwhile}; see \`portico certificates\``;
   const { message, fix } = lastError;
-  const next = nextAttempt === undefined ? "" : ` at ${isoMinutes(nextAttempt)}, or`;
-  const again = `it is asked again${next} by \`portico certificates renew\``;
+  const renew = "`portico certificates renew` starts";
+  const again =
+    nextAttempt === undefined
+      ? `${renew} the next attempt`
+      : `the next attempt is at ${isoMinutes(nextAttempt)}; ${renew} it now`;
   return `${certificate}: ${from} has not issued it: ${message}. ${fix} | ${meanwhile}; ${again}`;
 }
 

@@ -194,7 +194,7 @@ async function showUnwatched(streams: Streams): Promise<void> {
     const ended = entries.some((entry) => "exit" in entry);
     // A run in progress holds the lock, which reports it; its record is shown once it has ended.
     if (begun === undefined || (!ended && isRunning(begun.pid))) continue;
-    streams.err(`output of the ${begun.command} of ${begun.since}, which was not shown to its end:\n`);
+    streams.err(`complete output of the ${begun.command} that began at ${begun.since}:\n`);
     const exit = repeat(entries, { out: (text) => streams.err(text), err: (text) => streams.err(text) });
     streams.err(exit === undefined ? "it was cut off\n" : `it ended with status ${exit}\n`);
     rmSync(file, { force: true });

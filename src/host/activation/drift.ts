@@ -157,7 +157,7 @@ async function fileFindings(store: Store, last: GoodState): Promise<Finding[]> {
     const found = await observe(path);
     if (found === "unfit") {
       const fix = `Move it away, then ${again(store)}`;
-      findings.push({ at: path, what: "is not a file, or is below one", fix });
+      findings.push({ at: path, what: "is not a regular file, or a directory above it is a file", fix });
     } else {
       const what = differing(found, state);
       if (what !== "") findings.push({ at: path, what, fix: again(store) });

@@ -36,7 +36,7 @@ export async function recover(
   const { kind } = journal;
   const what = `the ${kind} of ${journal.startedAt} was cut off`;
   if (dryRun) {
-    report(`${what}: that would be repaired first, and the plan may be different then`);
+    report(`${what}: the next activation repairs this first; its steps may then differ`);
     return undefined;
   }
   if (journal.id === last?.id) {

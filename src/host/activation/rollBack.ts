@@ -99,7 +99,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
       const changed = await undoEdits(store, path, journal.settings);
       // Items that were changed in the meantime stay, and are reported.
       for (const p of changed) report(`  ${p.path}: ${p.message}`);
-      if (changed.length === 0) report(`  ${path}: our settings are undone`);
+      if (changed.length === 0) report(`  ${path}: Portico's changes are undone`);
     });
   }
   return restored;
