@@ -328,7 +328,7 @@ test("several logs, compressed ones, and lines that are none", async () => {
   );
   expect(code).toBe(0);
   expect(out.replaceAll(`${folder}/`, "")).toMatchInlineSnapshot(`
-"odd.log: 5 lines: 2 of no request that could be read; 2 of no access log, the first is line 2
+"odd.log: 5 lines: 2 with an unreadable request; 2 that are not access log lines, the first is line 2
 b.json against a.json: 3 requests, none changes
 "
 `);
@@ -344,7 +344,7 @@ test.each([
   const log = save("long.log", packed(`${get}${long}\n${get}${get.trimEnd()}${long}\n${get}${long}`));
   const { out } = await replay(log, same, same);
   expect(out.replaceAll(`${folder}/`, "")).toBe(
-    "long.log: 6 lines: 2 of no access log, the first is line 2\nsame.json against same.json: 4 requests, none changes\n",
+    "long.log: 6 lines: 2 that are not access log lines, the first is line 2\nsame.json against same.json: 4 requests, none changes\n",
   );
 });
 

@@ -125,6 +125,6 @@ test.each([true, false])("a certificate of another name fails, also unverified (
   ]);
   expect(checked[1]).toMatchObject({
     expected: "a certificate for www.example.org",
-    cause: expect.stringContaining("no certificate of the listener is for this name"),
+    cause: expect.stringContaining("no certificate of the listener covers this name"),
   });
 });

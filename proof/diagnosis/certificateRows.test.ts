@@ -44,26 +44,34 @@ test.each([
   ["unreachable", "acme-authority", "this host gets no usable response from the certificate authority"],
   ["untrusted", "acme-authority", "this host gets no usable response from the certificate authority"],
   ["serverInternal", "acme-authority", "this host gets no usable response from the certificate authority"],
-  [
-    "externalAccountRequired",
-    "acme-account",
-    "the certificate authority wants something else of the account",
-  ],
+  ["externalAccountRequired", "acme-account", "the certificate authority does not accept the account"],
   ["rateLimited", "acme-limit", "the authority's rate limit is reached"],
-  ["dns", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
-  ["unauthorized", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
-  ["caa", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
+  [
+    "dns",
+    "acme-dns",
+    "a name has no address, resolves to another host, or has a CAA record that forbids the authority",
+  ],
+  [
+    "unauthorized",
+    "acme-dns",
+    "a name has no address, resolves to another host, or has a CAA record that forbids the authority",
+  ],
+  [
+    "caa",
+    "acme-dns",
+    "a name has no address, resolves to another host, or has a CAA record that forbids the authority",
+  ],
   ["badResponse", "acme-authority", "this host gets no usable response from the certificate authority"],
   ["timeout", "acme-authority", "this host gets no usable response from the certificate authority"],
-  ["userActionRequired", "acme-account", "the certificate authority wants something else of the account"],
-  ["invalidContact", "acme-account", "the certificate authority wants something else of the account"],
-  ["unsupportedContact", "acme-account", "the certificate authority wants something else of the account"],
-  ["accountDoesNotExist", "acme-account", "the certificate authority wants something else of the account"],
-  ["notAllowed", "acme-account", "the certificate authority wants something else of the account"],
+  ["userActionRequired", "acme-account", "the certificate authority does not accept the account"],
+  ["invalidContact", "acme-account", "the certificate authority does not accept the account"],
+  ["unsupportedContact", "acme-account", "the certificate authority does not accept the account"],
+  ["accountDoesNotExist", "acme-account", "the certificate authority does not accept the account"],
+  ["notAllowed", "acme-account", "the certificate authority does not accept the account"],
   [
     "incorrectResponse",
     "acme-dns",
-    "a name has no address, or leads elsewhere, or its DNS forbids the authority",
+    "a name has no address, resolves to another host, or has a CAA record that forbids the authority",
   ],
   ["dnsUpdate", "acme-record", "a name cannot be proved by a DNS record"],
   ["dnsRecord", "acme-record", "a name cannot be proved by a DNS record"],
@@ -76,7 +84,7 @@ test.each([
     status: "failed",
     cause,
     evidence: [`files.example.org: ${code} (${new Date(NOW).toISOString()})`],
-    fix: `fix of ${code} Then ask again: portico certificates renew`,
+    fix: `fix of ${code} Then request it again: portico certificates renew`,
   });
   expect(rows["acme-certificates"]).toMatchObject({ status: "explained", because: id });
   const others = Object.keys(rows).filter((one) => one !== id && one !== "acme-certificates");
@@ -88,7 +96,7 @@ test("any other failure is the certificate's own row, in the authority's words",
   expect(rows["acme-certificates"]).toMatchObject({
     status: "failed",
     cause: "files.example.org: rejectedIdentifier",
-    fix: "fix of rejectedIdentifier Then ask again: portico certificates renew",
+    fix: "fix of rejectedIdentifier Then request it again: portico certificates renew",
   });
 });
 
@@ -109,16 +117,16 @@ test("a certificate that is issued is in order; one that expired, or is not rene
 
 test("a proxy that asks no authority is distinguished from a slow authority", () => {
   const asking = rowsOf(certificate({ state: "ordering" }))["acme-certificates"]!;
-  expect(asking.cause).toBe("an authority is being asked, and has not issued the certificate yet");
+  expect(asking.cause).toBe("a certificate is requested, but not issued yet");
   const { state: _, nextAttempt: __, ...idle } = certificate({});
   expect(rowsOf(idle)["acme-certificates"]!.cause).toMatch(/has no directory to store the certificate in/);
   expect(rowsOf(certificate({}), idle)["acme-certificates"]).toMatchObject({
     cause: expect.stringContaining("has no directory to store the certificate in"),
     evidence: [
       expect.stringMatching(
-        /^files\.example\.org: a temporary one serves, until letsencrypt issues it; next/,
+        /^files\.example\.org: a temporary certificate, until letsencrypt issues one; next/,
       ),
-      "files.example.org: a temporary one serves, until letsencrypt issues it",
+      "files.example.org: a temporary certificate, until letsencrypt issues one",
     ],
   });
 });
@@ -146,8 +154,8 @@ describe("on a host without the address that decides who asks", () => {
     const rows = rowsOf(certificate({ ...elsewhere, source: "acme", notAfter: NOW - DAY }));
     expect(rows["acme-certificates"]).toMatchObject({
       status: "failed",
-      cause: "a certificate has expired, and the host that asks for new ones has not shared one",
-      fix: "Look on the host that has the address 192.0.2.20: portico certificates",
+      cause: "a certificate has expired, and the host that requests certificates has not shared one",
+      fix: "Run `portico certificates` on the host that has the address 192.0.2.20.",
     });
   });
 });

@@ -236,7 +236,7 @@ const CASES = Array.from<
     { pauses: "warning" },
     [
       "pauses",
-      /^requests are refused by command\nweb: in maintenance since 1970-01-01T00:00:00\.000Z, until 1970-01-01T00:01:00\.000Z\nportico maintenance off$/,
+      /^a command makes the proxy refuse requests\nweb: in maintenance since 1970-01-01T00:00:00\.000Z, until 1970-01-01T00:01:00\.000Z\nportico maintenance off$/,
     ],
   ],
   [
@@ -262,10 +262,7 @@ const CASES = Array.from<
     "a health listener that is not ready",
     ready(response(503)),
     { health: "failed" },
-    [
-      "health",
-      /^the proxy stops, or none of its workers [^]*: 503\nRead .*: journalctl -u portico\.service$/,
-    ],
+    ["health", /^the proxy is stopping, or no worker [^]*: 503\nRead .*: journalctl -u portico\.service$/],
   ],
   [
     "a health listener that does not respond",
@@ -321,14 +318,17 @@ const CASES = Array.from<
     { "node-fixes": "warning" },
     [
       "node-fixes",
-      /^fixes of this Node end soon\nNode 24\.1\.0 \(\/n\): fixes until X\nDeploy a newer Node: /,
+      /^security fixes for this version of Node.js end soon\nNode 24\.1\.0 \(\/n\): fixes until X\nDeploy a newer Node: /,
     ],
   ],
   [
     "a Node that gets none",
     { node: { version: "20.1.0", path: "/n", fixes: { state: "ended", text: "no fixes since X" } } },
     { "node-fixes": "warning" },
-    ["node-fixes", /^security defects [^]*: no fixes since X\nDeploy a newer Node: /],
+    [
+      "node-fixes",
+      /^this version of Node\.js gets no more security fixes\n[^]*: no fixes since X\nDeploy a newer Node: /,
+    ],
   ],
   [
     "a Node that came later",
@@ -761,7 +761,7 @@ const CASES = Array.from<
     { "public-urls": "failed", ...all(WEB.slice(0, 1), "because public-urls") },
     [
       "public-urls",
-      /\nSERVICE_URL is http:\/\/b\/sync \(\/opt\/daemon\.conf:2\), and should be http:\/\/a\/sync\nportico settings apply/,
+      /\nSERVICE_URL is http:\/\/b\/sync \(\/opt\/daemon\.conf:2\), and should be http:\/\/a\/sync\nRun `portico settings apply`/,
     ],
   ],
   [
@@ -822,7 +822,7 @@ const CASES = Array.from<
     { hairpin: "failed" },
     [
       "hairpin",
-      /^files\.example\.org leads to an address that is not the host's\n198\.41\.0\.9: failed: ECONNREFUSED\nfrom here[^]*\nLet the A and AAAA records of files\.example\.org name/,
+      /^files\.example\.org resolves to an address that does not belong to the host\n198\.41\.0\.9: failed: ECONNREFUSED\nfrom here[^]*\nSet the A and AAAA records of files\.example\.org to/,
     ],
   ],
   [
@@ -835,7 +835,7 @@ const CASES = Array.from<
       ownAddresses: new Set(["10.0.0.5", "2606:4700::5", ADDRESS]),
     },
     { hairpin: "failed" },
-    ["hairpin", /^files\.example\.org leads to an address that is not the host's\n/],
+    ["hairpin", /^files\.example\.org resolves to an address that does not belong to the host\n/],
   ],
   [
     "a name that leads elsewhere by IPv6",
@@ -845,7 +845,10 @@ const CASES = Array.from<
       deployment: deployed(),
     },
     { hairpin: "failed" },
-    ["hairpin", /^files\.example\.org leads to an address that is not the host's\n2606:4700::9: /],
+    [
+      "hairpin",
+      /^files\.example\.org resolves to an address that does not belong to the host\n2606:4700::9: /,
+    ],
   ],
   [
     "a name that leads to the router, as far as can be seen",
@@ -864,7 +867,7 @@ const CASES = Array.from<
     "a provider's NAT",
     publicAddress({ translatedTo: "10.0.0.5" }),
     { hairpin: "unknown" },
-    ["hairpin", /Ask from outside/],
+    ["hairpin", /Check from outside/],
   ],
   [
     "a provider's NAT, and another address that nobody translates",
@@ -1008,10 +1011,10 @@ media-permissions: No 403 on media
   the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it; fix: Read the path in the proxy's error log, and make it readable with chmod.
   the media file or one of its directories is not readable by others; fix: chmod 0; chmod 1; chmod 2; chmod 3; chmod 4; chmod 5; chmod 6; chmod 7; chmod 8; chmod 9
   ? /opt/sync/media: (no response)
-  ? Whether others can read /opt/sync/media cannot be determined: the deployment says nothing about it.
+  ? Whether other users can read /opt/sync/media cannot be determined: the deployment says nothing about it.
 avatar: No damaged avatar image
   the avatar path is not world readable; fix: chmod 1
-  ? Whether others can read /opt/sync/avatars cannot be determined: the deployment says nothing about it.
+  ? Whether other users can read /opt/sync/avatars cannot be determined: the deployment says nothing about it.
 web-application: 302 from the application path
   the fastcgi start variant is used in the service unit; fix: Make the unit's ExecStart end in \`start\`, then run systemctl daemon-reload and restart it.
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: Make the daemon listen on http://127.0.0.1:8000 and speak HTTP; its log has the details. systemctl start web.service
@@ -1019,41 +1022,41 @@ web-application: 302 from the application path
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: Make the daemon listen on http://127.0.0.1:8000 and speak HTTP; its log has the details.
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on its upstream's address; fix: Make the daemon listen on its upstream's address and speak HTTP; its log has the details.
   the web application has no page at /sync/: SITE_ROOT is not set to \`/sync/\`; fix: Set SITE_ROOT as in /usr/share/portico/application-settings, and restart the web application.
-  ? No response of this row was received.
+  ? No response for this row was received.
 public-urls: Upload and view work after login
-  items of the application's settings are not as deployed; fix: portico settings apply, then restart the daemons that read the files.
+  items of the application's settings are not as deployed; fix: Run \`portico settings apply\`, then restart the daemons that read the files.
   items of the application's settings are not as deployed; fix: Change the items in the application's web settings, which take priority over the files; then restart the application.
   ? /etc/x: cannot be read
   ? The application's settings cannot be determined: the deployment says nothing about it.
-directories: Others can read the files of static routes
-  ? Whether others can read /opt/sync/media and /usr/share/portico/default can only be seen on the host: run \`portico doctor\` there.
-  ? Whether others can read /usr/share/portico/default cannot be determined: the deployment says nothing about it.
+directories: Other users can read the files of static routes
+  ? Whether other users can read /opt/sync/media and /usr/share/portico/default can only be seen on the host: run \`portico doctor\` there.
+  ? Whether other users can read /usr/share/portico/default cannot be determined: the deployment says nothing about it.
   a file that a static route serves, or a directory on its way, is not readable by others; fix: chmod 1
   ? /usr/share/portico/default: (2: none)
-settings: The application's other settings fit
+settings: The application's other settings are as deployed
   the application's settings cannot be read; fix: Look at it.
-hairpin: Works from inside the LAN as well as from outside
+hairpin: Clients inside the LAN reach the front end
   ? No public address is known: set it with --public-address.
   the router lacks NAT loopback (hairpinning); fix: Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). If it does not work from outside either, the router lacks the forwards of ports 80 and 443.
-  files.example.org leads to an address that is not the host's; fix: Let the A and AAAA records of files.example.org name the host's public addresses, and no others.
+  files.example.org resolves to an address that does not belong to the host; fix: Set the A and AAAA records of files.example.org to the host's public addresses only.
   the router lacks NAT loopback (hairpinning); fix: Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). If it does not work from outside either, the router lacks the forwards of ports 80 and 443. Check that 198.41.0.9, the address of files.example.org, is the router's.
-  ? 198.41.0.4: failed: ECONNREFUSED. Ask from outside: portico doctor --elsewhere.
+  ? 198.41.0.4: failed: ECONNREFUSED. Check from outside: portico doctor --elsewhere.
   ? There is no response from the public or the internal address.
-upstreams: Each server of an upstream with several gets requests
-  servers get no requests, and the others have all of them; fix: start the program that should listen on http://b:1
+upstreams: Every server of an upstream with several servers gets requests
+  some servers get no requests; the others get all requests; fix: start the program that should listen on http://b:1
   no server of web gets requests; fix: portico upstreams undrain web http://a:1; start the program that should listen on http://b:1
-pauses: Requests are not refused by command
-  requests are refused by command; fix: portico maintenance off
-  requests are refused by command; fix: Wait until the command has ended.
+pauses: No command makes the proxy refuse requests
+  a command makes the proxy refuse requests; fix: portico maintenance off
+  a command makes the proxy refuse requests; fix: Wait until the command has ended.
 health: The health listener says that the proxy is ready
-  the proxy stops, or none of its workers accepts connections; fix: Read the log of the proxy: journalctl -u portico.service
+  the proxy is stopping, or no worker accepts connections; fix: Read the log of the proxy: journalctl -u portico.service
   no response from the address of the health listener; fix: Read the log of the proxy: journalctl -u portico.service
   another program responds at the address of the health listener; fix: Stop the program that listens there (ss -ltnp 'sport = :9180' shows it), or set another port of healthListener.
 memory: The proxy's memory suffices
-  the kernel killed workers for want of memory, and their connections were cut; others took their place; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config). A restart resets the count.
+  the kernel killed workers because memory ran out, and their connections were cut; the master started new workers; fix: Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its config). A restart resets the count.
 node-fixes: Node gets fixes
-  fixes of this Node end soon; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` for one of your choice, or upgrade the host's own.
-  security defects of this Node are not fixed any more; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` for one of your choice, or upgrade the host's own.
+  security fixes for this version of Node.js end soon; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` to choose a version, or upgrade Node.js on the host.
+  this version of Node.js gets no more security fixes; fix: Deploy a newer Node: NodeRuntime.pinned(), with \`version\` and \`integrity\` to choose a version, or upgrade Node.js on the host.
   ? Node 99.1.0 (/n) is newer than this release of Portico.
 node: Node has everything that the proxy uses
   the proxy works, but needs more processor time and memory than necessary; fix: Deploy a Node version that portico is tested with: …."

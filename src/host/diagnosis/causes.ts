@@ -35,7 +35,7 @@ function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse)
   if (upstream === undefined || (response.status !== 502 && response.status !== 504))
     return { evidence, message: "the response is not that of the deployed proxy" };
   const message =
-    response.status === 502 ? "refuses connections or breaks them off" : "does not respond in time";
+    response.status === 502 ? "refuses connections or closes them early" : "does not respond in time";
   // Of a port, a refusal says it all.
   const right = upstream.startsWith("unix:")
     ? " If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket."
@@ -107,7 +107,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
   }
   const isUnreachable = UNREACHABLE.has(failure.code);
   if (isUnreachable && isLoopback(address)) {
-    return `no response from ${at}: the proxy or the daemon behind it hangs, or a packet filter of this host drops what is sent to itself`;
+    return `no response from ${at}: the proxy or the daemon behind it hangs, or a packet filter of this host drops packets that the host sends to itself`;
   }
   if (isUnreachable) {
     return `${at} cannot be reached: a firewall or a missing port forward; or, if it works from outside the LAN but not from inside, the router lacks NAT loopback (hairpinning)`;
@@ -116,7 +116,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
     return `${address} has no DNS record here: set the host's address with --connect`;
   }
   if (scheme === "https" && /CERT|SELF_SIGNED|UNABLE_TO/.test(failure.code)) {
-    return "the certificate is not trusted: a self-signed one needs an exception (--insecure), any other needs its whole chain";
+    return "the certificate is not trusted: a self-signed certificate needs --insecure; any other certificate needs its complete chain";
   }
   if (scheme === "https" && /SSL|EPROTO|TLS/.test(failure.code)) {
     return `the TLS handshake with ${at} failed: it does not speak TLS, or offers no TLS version this client has`;

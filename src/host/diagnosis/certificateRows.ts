@@ -11,7 +11,7 @@ import { explained, failure, ok, type Question, type Verdict } from "./verdict.j
 export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   kind(
     "acme-clock",
-    "The clock is right, by the authority's certificate",
+    "The clock agrees with the authority's certificate",
     ["clock"],
     "the clock of this host is wrong",
   ),
@@ -32,7 +32,7 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
       "accountDoesNotExist",
       "notAllowed",
     ],
-    "the certificate authority wants something else of the account",
+    "the certificate authority does not accept the account",
   ),
   kind(
     "acme-limit",
@@ -42,13 +42,13 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   ),
   kind(
     "acme-dns",
-    "The names of certificates lead to this host",
+    "The names of certificates resolve to this host",
     ["dns", "unauthorized", "incorrectResponse", "caa"],
-    "a name has no address, or leads elsewhere, or its DNS forbids the authority",
+    "a name has no address, resolves to another host, or has a CAA record that forbids the authority",
   ),
   kind(
     "acme-record",
-    "The DNS records that prove names are written, and show",
+    "The DNS records that prove names are published",
     ["dnsUpdate", "dnsRecord", "dnsProof"],
     "a name cannot be proved by a DNS record",
   ),
@@ -99,17 +99,17 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
   const elsewhere = lacking.find(({ waitsFor }) => waitsFor !== undefined)?.waitsFor;
   if (elsewhere !== undefined)
     return failure(
-      "a certificate has expired, and the host that asks for new ones has not shared one",
+      "a certificate has expired, and the host that requests certificates has not shared one",
       seen,
-      `Look on the host that has the address ${elsewhere}: portico certificates`,
+      `Run \`portico certificates\` on the host that has the address ${elsewhere}.`,
     );
-  return failure("an authority is being asked, and has not issued the certificate yet", seen, WAIT);
+  return failure("a certificate is requested, but not issued yet", seen, WAIT);
 }
 
 /** After several failures the next attempt is hours away, and the proxy does not notice that a cause is gone. */
 function fixText(failures: readonly AcmeFailure[]): string {
   const fixes = new Set(failures.map(({ fix }) => fix));
-  return [...fixes, "Then ask again: portico certificates renew"].join(" ");
+  return [...fixes, "Then request it again: portico certificates renew"].join(" ");
 }
 
 const WAIT = "Wait a minute, and look again: portico certificates";
@@ -117,7 +117,7 @@ const WAIT = "Wait a minute, and look again: portico certificates";
 function described({ names, source, from, notAfter, nextAttempt, waitsFor }: ListedCertificate): string {
   const what =
     source === "temporary"
-      ? `a temporary one serves, until ${from} issues it`
+      ? `a temporary certificate, until ${from} issues one`
       : `from ${from}, valid until ${new Date(notAfter).toISOString()}`;
   const next = nextAttempt === undefined ? "" : `; next attempt: ${new Date(nextAttempt).toISOString()}`;
   const waiting = waitsFor === undefined ? "" : `; waiting for the address ${waitsFor}`;

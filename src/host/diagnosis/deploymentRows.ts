@@ -58,7 +58,7 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
   if (hasItems(evidence, code)) return askItems(evidence);
   const responses = responsesOf(evidence, code);
   if (responses.length > 0) return ok(...responses.slice(0, 1).map(describe));
-  return outage(evidence, failed) ?? unknown("No response of this row was received.");
+  return outage(evidence, failed) ?? unknown("No response for this row was received.");
 }
 
 /** Directories that static routes serve, as far as the deployment has no row for them. */
@@ -91,7 +91,7 @@ export function settingsFaults({ settings }: Evidence, row: string): Fault[] {
   if (wrong.length === 0) return [];
   const fix = wrong.some(({ where }) => where.includes("database"))
     ? "Change the items in the application's web settings, which take priority over the files; then restart the application."
-    : "portico settings apply, then restart the daemons that read the files.";
+    : "Run `portico settings apply`, then restart the daemons that read the files.";
   const evidence = wrong.map(
     ({ item, wanted, found, where }) =>
       `${item} is ${found ?? "not set"} (${where}), and should be ${wanted}`,
@@ -170,7 +170,9 @@ function askTrees(
   const { trees: seen } = evidence;
   const paths = trees.map(({ path }) => path);
   if (seen === undefined)
-    return outage(evidence, failed) ?? notSeen(evidence, `Whether others can read ${paths.join(" and ")}`);
+    return (
+      outage(evidence, failed) ?? notSeen(evidence, `Whether other users can read ${paths.join(" and ")}`)
+    );
   // A directory on the way to several trees is reported once.
   const above = seen.violations.filter(
     (violation) =>
@@ -180,5 +182,5 @@ function askTrees(
   // A tree whose owner's process does not respond is not one that is in order.
   if (seen.looked === 0 && seen.unseen.length > 0)
     return unknown(seen.unseen.map(({ path, why }) => `${path}: ${why}`).join("; "));
-  return ok(`${seen.looked} files and directories of all trees were looked at`);
+  return ok(`${seen.looked} files and directories of all trees were checked`);
 }

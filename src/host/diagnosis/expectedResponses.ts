@@ -384,7 +384,7 @@ function lost({ name, request, causes = [] }: ExpectedRow): ExpectedResponse {
 }
 
 const CERTIFICATE =
-  "no certificate of the listener is for this name, or the one that is for it is not in use: see `portico certificates`";
+  "no certificate of the listener covers this name, or the certificate that covers it is not in use: see `portico certificates`";
 
 const urlOf = ({ scheme, host, path }: ProbeRequest): string => `${scheme}://${host}${path}`;
 

@@ -332,7 +332,7 @@ async function seenSettings(
   return { deviations: [...inFiles, ...stored], problems, database: "The database stores no other values." };
 }
 
-const NOT_IN_FILES = "The database was not queried: only files are looked at.";
+const NOT_IN_FILES = "The database was not queried: only files are checked.";
 const NO_DATABASE = "The database was not queried: the deployment does not name one.";
 
 /** Evidence from files alone, where no proxy runs with them. */

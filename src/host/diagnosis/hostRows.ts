@@ -46,7 +46,7 @@ export const MEMORY_QUESTION: Question<EngineRow> = {
   title: "The proxy's memory suffices",
   ask: ({ memoryKills = 0, units }) =>
     failure(
-      "the kernel killed workers for want of memory, and their connections were cut; others took their place",
+      "the kernel killed workers because memory ran out, and their connections were cut; the master started new workers",
       [`${units?.proxy?.name ?? "portico.service"}: ${memoryKills} killed since it was started`],
       "Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its " +
         "config). A restart resets the count.",
@@ -81,11 +81,11 @@ function askNodeFixes({ node }: Evidence): Verdict {
   if (fixes.state === "fixed") return ok(line);
   return warning(
     fixes.state === "ended"
-      ? "security defects of this Node are not fixed any more"
-      : "fixes of this Node end soon",
+      ? "this version of Node.js gets no more security fixes"
+      : "security fixes for this version of Node.js end soon",
     [line],
-    "Deploy a newer Node: NodeRuntime.pinned(), with `version` and `integrity` for one of your choice, or upgrade the " +
-      "host's own.",
+    "Deploy a newer Node: NodeRuntime.pinned(), with `version` and `integrity` to choose a version, or upgrade " +
+      "Node.js on the host.",
   );
 }
 
@@ -195,8 +195,7 @@ function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<stri
   const cause = NOT_READY.find((id) => failed.has(id));
   if (cause !== undefined) return explained(cause, at);
   const log = `Read the log of the proxy: journalctl -u ${units?.proxy?.name ?? "portico.service"}`;
-  if (seen === "503")
-    return failure("the proxy stops, or none of its workers accepts connections", [at], log);
+  if (seen === "503") return failure("the proxy is stopping, or no worker accepts connections", [at], log);
   if ("failure" in health!) return failure("no response from the address of the health listener", [at], log);
   const fix = `Stop the program that listens there (ss -ltnp 'sport = :${port}' shows it), or set another port of healthListener.`;
   return failure("another program responds at the address of the health listener", [at], fix);

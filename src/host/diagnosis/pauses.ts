@@ -49,7 +49,7 @@ export function judgePauses({ maintenance, quiesce }: ListedPauses): Verdict {
     lines.push(`${what} are refused since ${isoTime(quiesce.since)}, for a command under portico quiesce`);
   }
   const fix = maintenance.length > 0 ? "portico maintenance off" : "Wait until the command has ended.";
-  return warning("requests are refused by command", lines, fix);
+  return warning("a command makes the proxy refuse requests", lines, fix);
 }
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();

@@ -57,15 +57,15 @@ function summaryText({ virtualServer, route, action, upstream, servers, status }
 
 function fileText({ file, lines, noRequest, noLog, firstNoLog }: FileCount): string {
   const left = [
-    ...(noRequest === 0 ? [] : [`${noRequest} of no request that could be read`]),
-    ...(noLog === 0 ? [] : [`${noLog} of no access log, the first is line ${firstNoLog}`]),
+    ...(noRequest === 0 ? [] : [`${noRequest} with an unreadable request`]),
+    ...(noLog === 0 ? [] : [`${noLog} that are not access log lines, the first is line ${firstNoLog}`]),
   ];
   const name = file === "-" ? "standard input" : printableValue(file);
   return left.length === 0 ? "" : `${name}: ${counted(lines, "line")}: ${left.join("; ")}\n`;
 }
 
 const bodiesText = (count: number): string =>
-  `note: ${counted(count, "request")} may get 413, or no longer: the limit changes, and the log does not say how long bodies are\n`;
+  `note: ${counted(count, "request")} may newly get 413, or no longer get it: the limit changes, and the log has no body lengths\n`;
 
 /** For each kind of change, how many requests have it. */
 function totals(groups: readonly ChangeGroup[]): readonly string[] {

@@ -105,34 +105,34 @@ const QUESTIONS: readonly Question<EngineRow>[] = [
 /** Asked only where routes serve directories that the deployment has no row for. */
 const DIRECTORIES_QUESTION: Question<EngineRow> = {
   id: DIRECTORIES,
-  title: "Others can read the files of static routes",
+  title: "Other users can read the files of static routes",
   ask: askDirectories,
 };
 
 /** Asked only where something is known of an application's settings. */
 const SETTINGS_QUESTION: Question<EngineRow> = {
   id: SETTINGS,
-  title: "The application's other settings fit",
+  title: "The application's other settings are as deployed",
   ask: askSettings,
 };
 
 /** Asked only where upstreams have several servers, and the proxy could be asked. */
 const UPSTREAMS_QUESTION: Question<EngineRow> = {
   id: "upstreams",
-  title: "Each server of an upstream with several gets requests",
+  title: "Every server of an upstream with several servers gets requests",
   ask: ({ upstreamServers = [] }) => judgeUpstreamServers(upstreamServers),
 };
 
 /** Asked only while requests are refused by command. */
 const PAUSES_QUESTION: Question<EngineRow> = {
   id: "pauses",
-  title: "Requests are not refused by command",
+  title: "No command makes the proxy refuse requests",
   ask: ({ pauses = { maintenance: [] } }) => judgePauses(pauses),
 };
 
 const HAIRPIN_QUESTION: Question<EngineRow> = {
   id: "hairpin",
-  title: "Works from inside the LAN as well as from outside",
+  title: "Clients inside the LAN reach the front end",
   ask: askHairpin,
 };
 
@@ -214,7 +214,7 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   if (failed.has("addresses")) return explained("addresses", ...seen);
   // Behind a provider's NAT there is only the host, and clients are outside.
   if (silent.every(({ translatedTo }) => translatedTo !== undefined))
-    return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
+    return unknown(`${seen.join("; ")}. Check from outside: portico doctor --elsewhere.`);
   const inside = responsesOf(evidence);
   if (inside.length === 0)
     return (
@@ -224,9 +224,9 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const [stray] = silent.filter((one) => leadsElsewhere(evidence, one));
   if (stray !== undefined)
     return failure(
-      `${stray.name} leads to an address that is not the host's`,
+      `${stray.name} resolves to an address that does not belong to the host`,
       [...seen, here],
-      `Let the A and AAAA records of ${stray.name} name the host's public addresses, and no others.`,
+      `Set the A and AAAA records of ${stray.name} to the host's public addresses only.`,
     );
   const named = silent.find(({ name }) => name !== undefined);
   const record =

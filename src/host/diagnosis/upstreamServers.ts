@@ -87,5 +87,5 @@ export function judgeUpstreamServers(servers: readonly SeenUpstreamServer[]): Ve
   const dead = names.filter((name) => !servers.some((one) => one.upstream === name && serves(one)));
   return dead.length > 0
     ? failure(`no server of ${dead.join(", ")} gets requests`, lines, fix)
-    : warning("servers get no requests, and the others have all of them", lines, fix);
+    : warning("some servers get no requests; the others get all requests", lines, fix);
 }
