@@ -92,7 +92,7 @@ test.each([
   expect(seen("args")).not.toContain("fd");
 });
 
-const SHOWN = expect.stringMatching(/^the server asks for the password in a way that would show it/);
+const SHOWN = expect.stringMatching(/^the server requests the password by a method that would reveal it/);
 test.each<[message: string, why: unknown, more?: Partial<DatabaseAccess>]>([
   ["ERROR 2059 (HY000): x", SHOWN],
   ["ERROR 2061 (HY000): x", SHOWN],

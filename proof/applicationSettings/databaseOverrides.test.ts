@@ -135,7 +135,7 @@ test.each([
     expect(received).not.toContain(secret);
     expect(received).not.toContain("a file of ours");
     if (/clear|dialog|sha/.test(plugin))
-      expect(response).toMatchObject({ why: expect.stringMatching(/show it to a process/) });
+      expect(response).toMatchObject({ why: expect.stringMatching(/reveal it to any process/) });
   } finally {
     await rogue.stop();
   }

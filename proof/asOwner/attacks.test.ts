@@ -748,7 +748,7 @@ describe("a user who stops the child", () => {
       problems: [
         {
           code: "files.no-response",
-          message: expect.stringMatching(/: the process that works there, process \d+, was stopped$/),
+          message: expect.stringMatching(/: Portico's child process \d+ was stopped$/),
           fix: `Processes of user ${APP} can block the access: end them (ps -o pid,stat,args -u ${APP} lists them), and try again.`,
         },
       ],

@@ -163,7 +163,7 @@ function parseRows(out: string, names: readonly string[]): Override[] {
 /** The server's own error, with an explanation where that helps. */
 function whyNot(said: string, name: string, client: string): string {
   if (/ERROR (?:2059|2061|1251)/.test(said) || said.includes("/dev/null")) {
-    return "the server asks for the password in a way that would show it to a process that listens there; give the database user mysql_native_password, or `socket` and a user without a password in an option file";
+    return "the server requests the password by a method that would reveal it to any process that listens on this port; give the database user mysql_native_password, or `socket` and a user without a password in an option file";
   }
   if (said.includes("ERROR 1146")) return `the database ${name} has no table constance_config`;
   return `${client} says: ${said === "" ? "nothing" : said}`;

@@ -80,10 +80,10 @@ const FIX = {
 function disagreement({ agreed, end }: EnvText, at: number | undefined): [at: number, why: string] {
   const before = [...agreed].findLast((start) => start < (at ?? end));
   if (before === undefined) {
-    return [0, "would be read with the byte order mark in front of it by some programs"];
+    return [0, "follows a byte order mark, which some programs read as part of a name"];
   }
   return at === undefined
-    ? [before, "would have to be below a value that does not end, at least for some readers"]
+    ? [before, "would follow a line that some programs consider unfinished"]
     : [at, "is a part of the value above for some readers"];
 }
 

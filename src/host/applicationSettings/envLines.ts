@@ -114,7 +114,7 @@ const ODD: readonly [RegExp, string][] = [
 /** The value that is set there, or a message about how its readers differ. */
 export function valueAt({ whole, agreed }: EnvText, line: number): EnvValue | string {
   const next = whole.indexOf("\n", line) + 1;
-  if (!agreed.has(next)) return "has a value that goes on in the next line, at least for some readers";
+  if (!agreed.has(next)) return "has a value that some programs continue on the next line";
   const to = whole[next - 2] === "\r" ? next - 2 : next - 1;
   const content = whole.slice(line, to);
   const odd = ODD.find(([pattern]) => pattern.test(content));

@@ -176,8 +176,7 @@ function planValue(
     const splices = editList(text, inner, elements, removed, added);
     return { splices, change: { from: text.slice(from, to), to: pythonLiteral(wanted), added, removed } };
   }
-  if (value.some((t) => SUSPENDS.has(t.text)))
-    return { refused: "an expression that does more than give a value" };
+  if (value.some((t) => SUSPENDS.has(t.text))) return { refused: "an expression with `yield` or `await`" };
   if (literalValue(value) === wanted) return {};
   // If a bracket is missing, the next lines are read as a part of the value, whatever they set.
   const whole = text.slice(value[0]!.from, value.at(-1)!.to);

@@ -106,7 +106,7 @@ function runChild({ args, input, timeoutMs, bytesMax }: Run): Promise<Ran> {
     const timer = setTimeout(() => late(`no response within ${timeoutMs / 1000} s`), timeoutMs);
     // Only the user would suspend the child (SIGSTOP), so there is no need to wait for the timeout.
     const looks = setInterval(() => {
-      if (isStopped(child.pid)) late(`the process that works there, process ${child.pid}, was stopped`);
+      if (isStopped(child.pid)) late(`Portico's child process ${child.pid} was stopped`);
     }, LOOK_MS);
     child.stdin.on("error", () => undefined);
     child.stdout.on("data", (data: Buffer) => {
