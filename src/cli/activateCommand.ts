@@ -206,7 +206,7 @@ async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<nu
 
 function removedText(removed: Deactivated["removed"]): string {
   if (typeof removed === "object") {
-    return `nothing was removed: this host has the deployment of ${removed.keptOf}, which took the place of this one`;
+    return `nothing was removed: this host has the deployment of ${removed.keptOf}, which replaced this one`;
   }
   return removed === "nothing" ? "nothing is deployed here" : "the deployment is gone";
 }

@@ -129,10 +129,10 @@ a deployment, the action of each route determines them. If an upstream has sever
 portico for the state of each server, and connects to the servers that are up. It also works on another machine that has
 copies of the config and the deployment.
 
---against compares the effects of two configs on clients; it ignores other names and another order. It reports requests
-that reach something new or something else, or may write more, and clients that get more trust or higher limits. Each
-finding has an id, the place in FILE, and the old and new value. It reads no other file. Exit codes: 0 if FILE opens
-nothing, 1 if FILE opens or may open something, or is refused, 2 if OLD is refused.
+--against compares the effects of two configs on clients; it ignores renamed items and reordered lists. It reports
+requests that reach a new or different destination, or have more write access, and clients that get more trust or higher
+limits. Each finding has an id, the place in FILE, and the old and new value. It reads no other file. Exit codes: 0 if
+FILE opens nothing, 1 if FILE opens or may open something, or is refused, 2 if OLD is refused.
 
 With credentials for the application's database, --live also reports settings that users stored in the web interface,
 because these settings take priority over the application's files.

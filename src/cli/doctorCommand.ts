@@ -62,7 +62,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 const HELP = `
 Checks every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
 and processes with the deployment. Changes nothing. A failed row names the cause, the evidence and the fix.
-A warning names something to do, and is no failure. A failed row that is only a symptom is marked (FAIL), and names the
+A warning names a task, and is not a failure. A failed row that is only a symptom is marked (FAIL), and names the
 row with the cause. A row with ? could not be checked.
 Run the command as root on the host: other users may not be able to read the private key, or to see which unit
 a process belongs to.
