@@ -105,13 +105,13 @@ const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): Expectati
       evidence: { location: "origin" },
       code: "public-urls",
       settings: ["overwriteprotocol", "overwritehost"],
-      message: "Nextcloud leads clients to {location}, which is not where they came from",
+      message: "Nextcloud redirects clients to {location}, not to the requested scheme and host",
       fix: `Run: ${protocol(scheme).command}; if the name is wrong: occ config:system:set overwritehost --value=${host}`,
     },
     {
       evidence: {},
       settings: ["overwritewebroot"],
-      message: "Nextcloud does not lead from / to its log-in page",
+      message: "Nextcloud does not redirect / to its log-in page",
       fix: "Check which program responds there; `overwritewebroot` must be empty for Nextcloud at /.",
     },
   ],
@@ -138,7 +138,7 @@ function commandsAt(place: PublicPlace, push: boolean): SettingsCommand[] {
   const { scheme, origin } = place;
   return [
     setting(
-      "The client's address is believed from the proxy only; in containers, name the gateway's.",
+      "Nextcloud accepts the client's address only from the proxy; in containers, give the gateway's address.",
       "trusted_proxies 0",
       "127.0.0.1",
     ),

@@ -34,7 +34,7 @@ function oneServer(
         expect: [...alive(parts.web), ...(told === undefined ? [] : [told(parts.web, place)])],
       }),
     }),
-    rows: [{ code: "public-urls", title: "Links lead to the public name" }],
+    rows: [{ code: "public-urls", title: "Links point to the public name" }],
     ...rest,
   };
 }
@@ -61,12 +61,15 @@ const externalDomain = (web: ApplicationPart, { origin, origins }: PublicPlace):
   members: [{ name: "externalDomain", values: ["", ...origins.flatMap((one) => [one, `${one}/`])] }],
   causes: [
     ...noResponse(web),
-    { evidence: { statusNot: [200] }, message: "Immich does not tell its settings: it is older than 1.118" },
+    {
+      evidence: { statusNot: [200] },
+      message: "Immich does not publish its settings: it is older than 1.118",
+    },
     {
       evidence: {},
       code: "public-urls",
       settings: ["externalDomain"],
-      message: "links to shared photos lead to another External Domain than the public name",
+      message: "links to shared photos point to another External Domain than the public name",
       fix: `Set External Domain to ${origin}: Administration, Settings, Server Settings; or \`server.externalDomain\` of the file that IMMICH_CONFIG_FILE names.`,
     },
   ],
