@@ -201,7 +201,7 @@ describe("renderGraph", () => {
 
   test("the picture has a title, a text for those who do not see it, and the same bytes each time", () => {
     expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" .* role="img" aria-labelledby="/);
-    expect(svg).toContain('<title id="routes-title">What is reachable, and where it leads</title>');
+    expect(svg).toContain('<title id="routes-title">Reachable routes and their destinations</title>');
     expect(svg).toContain("/read, and below leads to web, roundRobin.");
     expect(svg).toContain("prefers-color-scheme:dark");
     expect(renderGraph(site()).svg).toBe(svg);

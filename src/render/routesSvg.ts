@@ -11,7 +11,7 @@ export function routesSvg(graph: RoutesGraph): string {
   const edges = graph.edges.map(
     ({ from, to }) => `<path class="edge" d="${curve(byId.get(from)!, byId.get(to)!)}"/>`,
   );
-  const title = "What is reachable, and where it leads";
+  const title = "Reachable routes and their destinations";
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="routes-title routes-text">`,
     `<title id="routes-title">${title}</title>`,

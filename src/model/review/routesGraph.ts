@@ -107,7 +107,7 @@ function serverNode(
   return { id, kind: "server", lines: names };
 }
 
-const MATCHES = { prefix: "and all that begins so", segment: "and below", exact: "exactly" };
+const MATCHES = { prefix: "and paths that begin with it", segment: "and below", exact: "exactly" };
 
 function routeNode({ route }: WayIn, id: string): GraphNode {
   const words = [MATCHES[route.match], ...(writesOf(route) === "nothing" ? [] : ["writes"])];
