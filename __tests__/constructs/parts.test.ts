@@ -456,7 +456,7 @@ describe("parts without the front end", () => {
     expect(checked("")).toEqual([
       `${unit}.ReadWritePaths: ${word}`,
       path,
-      "stack/proxy.paths.logDirectory: is not a directory outside of /var/log, or a path that begins with a literal `/var/log/`",
+      "stack/proxy.paths.logDirectory: is not a directory outside /var/log, or a path that begins with a literal `/var/log/`",
     ]);
     // systemd makes it.
     expect(checked("/var/log/")).toEqual([`${unit}.LogsDirectory: ${word}`, path]);

@@ -365,7 +365,7 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, message: stri
     "a module of another name",
     { fileServer: "/opt/module" },
     "/opt/module",
-    "an INI file, but begins outside of a section, as a Python module does",
+    "an INI file, but begins outside a section, as a Python module does",
   ],
   [
     "an INI file for a module",
@@ -377,7 +377,7 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, message: stri
     "variables for an INI file",
     { fileServer: "/opt/variables" },
     "/opt/variables",
-    "an INI file, but begins outside of a section, as a file of environment variables does",
+    "an INI file, but begins outside a section, as a file of environment variables does",
   ],
   [
     "variables for a module",
@@ -405,7 +405,7 @@ test.each<[what: string, files: Partial<typeof FILES>, at: string, message: stri
 
 const NO_EXPRESSIONS = "has values that are not expressions, as a file of environment variables does";
 const STATEMENT = "begins with a statement, as a Python module does";
-const NO_SECTION = "begins outside of a section, as a";
+const NO_SECTION = "begins outside a section, as a";
 
 test.each<[listed: SettingsFile["kind"], message: string | undefined, texts: string[]]>([
   [

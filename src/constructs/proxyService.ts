@@ -205,7 +205,7 @@ export class ProxyService extends Construct implements IProxyService {
     const rule = {
       pattern: "^/",
       never: "^/var/log(?:/|$)",
-      allowed: "a directory outside of /var/log, or a path that begins with a literal `/var/log/`",
+      allowed: "a directory outside /var/log, or a path that begins with a literal `/var/log/`",
     };
     const { logDirectory } = paths;
     if (logDirectory.startsWith("/")) return [];

@@ -145,7 +145,7 @@ function upstreamProblems(plan: PodPlan): Problem[] {
   const unreachable = urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);
     if ("host" in leads && !isLoopback(leads.host)) return [];
-    const more = { received: url, allowed: "the URL of a Service, or of a host outside of the pod" };
+    const more = { received: url, allowed: "the URL of a Service, or of a host outside the pod" };
     return [problem("kubernetes.loopback-upstream", path, "leads to the pod itself", more)];
   });
   return [...checked, ...unreachable];

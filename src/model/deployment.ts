@@ -273,7 +273,7 @@ function pathProblems(path: string, at: string, previous: string | undefined): P
   const own = [DEPLOYMENT_FILE, DEPLOYMENT_STORE].find((p) => path === p || path.startsWith(`${p}/`));
   if (own !== undefined) {
     const fix = "Choose another path: activation keeps its own files there.";
-    const allowed = `a path other than ${DEPLOYMENT_FILE}, outside of ${DEPLOYMENT_STORE}`;
+    const allowed = `a path other than ${DEPLOYMENT_FILE}, outside ${DEPLOYMENT_STORE}`;
     const message = "is reserved for activation";
     return [problem("config.bad-file-path", at, message, { received: path, allowed, fix })];
   }

@@ -18,7 +18,7 @@ export interface DoctorUnitInput {
 export function doctorServiceUnit({ nodePath, runtime, onFailure }: DoctorUnitInput): UnitDocument {
   return {
     Unit: {
-      Description: "Looks whether the Portico reverse proxy is as deployed, and responds as it should",
+      Description: "Checks that the Portico reverse proxy is as deployed, and responds as it should",
       ...(onFailure === undefined ? {} : { OnFailure: onFailure }),
     },
     Service: {
@@ -35,7 +35,7 @@ export function doctorServiceUnit({ nodePath, runtime, onFailure }: DoctorUnitIn
 /** `portico-doctor.timer`: early in the morning, at another minute on each host. */
 export function doctorTimerUnit(): UnitDocument {
   return {
-    Unit: { Description: "Looks every day whether the Portico reverse proxy is as deployed" },
+    Unit: { Description: "Daily check that the Portico reverse proxy is as deployed" },
     Timer: { OnCalendar: "*-*-* 05:00", RandomizedDelaySec: "1h" },
     Install: { WantedBy: "timers.target" },
   };

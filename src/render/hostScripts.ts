@@ -123,7 +123,7 @@ export function activateScript(
 ): string {
   const whose = `--identity ${quote(identity.id)} --construct ${quote(identity.construct)}`;
   const skip = `if [ -n "$(ip -o address show to ${withoutAddress})" ]; then
-  echo "this host has ${withoutAddress}: the other one comes first"
+  echo "this host has the address ${withoutAddress}: the other host is activated first"
   exit 0
 fi
 `;

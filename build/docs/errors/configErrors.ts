@@ -217,7 +217,7 @@ export const CONFIG_ERRORS = {
   },
   "config.unknown-reference": {
     means:
-      "A field names a listener, an upstream or another item that does not exist, or a construct is outside of the construct that it belongs to.",
+      "A field names a listener, an upstream or another item that does not exist, or a construct is outside the construct that it belongs to.",
     example: withField("virtualServers[1].routes[0].action.upstream", "app"),
   },
   "config.duplicate-listener": {

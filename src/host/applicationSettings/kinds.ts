@@ -94,7 +94,7 @@ function kindByText(text: string, kind: Kind): [Kind, string] | undefined {
   const contents = lines.map(({ from, to }) => text.slice(from, to).trim());
   switch (kind) {
     case "ini":
-      return [VARIABLE.test(contents[0]!) ? "env" : "python", "begins outside of a section"];
+      return [VARIABLE.test(contents[0]!) ? "env" : "python", "begins outside a section"];
     case "python": {
       const isEnv =
         contents.every((one) => VARIABLE.test(one)) && contents.some((one) => NO_PYTHON.test(one));

@@ -133,7 +133,7 @@ function proofProblems(
   return inZone(challengeName(name), dns.zone)
     ? []
     : [
-        problem("acme.outside-zone", path, `needs a DNS record outside of the zone ${dns.zone}`, {
+        problem("acme.outside-zone", path, `needs a DNS record outside the zone ${dns.zone}`, {
           received,
         }),
       ];
