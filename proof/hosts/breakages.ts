@@ -163,7 +163,7 @@ const FILES: readonly Breakage[] = [
     name: "the default page is replaced by a directory",
     breaks: `rm ${PAGE} && mkdir ${PAGE}`,
     rows: ["files", "response: default server"],
-    message: "index.html: is not a file … Move it away",
+    message: "index.html: is not a regular file … Move it away",
     down: ["default page"],
     heals: `rmdir ${PAGE}`,
     thenAgain: true,
@@ -433,7 +433,7 @@ const APPLICATION: readonly Breakage[] = [
     name: "the web application does not start at boot",
     breaks: "systemctl disable sync-web 2>&1",
     rows: ["units"],
-    message: "sync-web.service: is disabled … systemctl enable sync-web",
+    message: "sync-web.service: is disabled … systemctl enable sync-web.service",
     heals: "systemctl enable sync-web 2>&1",
   },
   {
@@ -474,7 +474,7 @@ const APPLICATION: readonly Breakage[] = [
     name: "SERVICE_URL is changed",
     breaks: sed(NETWORK_CONF, "s/https:/http:/"),
     rows: ["public-urls"],
-    message: "SERVICE_URL is http://203",
+    message: "SERVICE_URL is http://… and should be https://…",
     heals: "again",
   },
   {
