@@ -73,8 +73,8 @@ describe("the control socket", () => {
   test("a request may come in pieces; what follows it is not read, and who goes away is not missed", async () => {
     const seen: unknown[] = [];
     const done = { ok: true, value: { message: "done", warnings: [] } } as const;
-    let answer!: () => void;
-    const all = new Promise<void>((resolve) => (answer = resolve));
+    let respond!: () => void;
+    const all = new Promise<void>((resolve) => (respond = resolve));
     const control = await ControlServer.open(path(), async (request) => {
       seen.push(request);
       await sleep(50);
@@ -90,7 +90,7 @@ describe("the control socket", () => {
     await sleep(20);
     socket.write(request);
     await sleep(20);
-    answer();
+    respond();
     let text = "";
     for await (const chunk of socket) text += chunk as string;
     const gone = connect(path());

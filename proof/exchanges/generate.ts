@@ -127,7 +127,7 @@ class Maker {
       abort: undefined,
       exchanges: client.exchanges.slice(0, 2).map((exchange) => ({
         ...unheld(exchange),
-        to: exchange.to.answeredBy === "lane" ? exchange.to : TARGETS.plain,
+        to: exchange.to.responder === "lane" ? exchange.to : TARGETS.plain,
         tunnel: { ...exchange.tunnel, up: Math.min(exchange.tunnel.up, SMALL_BYTES) },
         body: exchange.body === undefined ? undefined : smaller(exchange.body),
       })),
@@ -159,7 +159,7 @@ class Maker {
     return { ...client, exchanges: exchanges.map((exchange) => this.given(client, exchange)) };
   }
 
-  /** Who is sure to be refused, or to leave, may never be answered: nothing else ends what the upstream has begun. */
+  /** Who is sure to be refused, or to leave, may never get a response: nothing else ends what the upstream has begun. */
   private given(client: ClientScript, exchange: ExchangeScript): ExchangeScript {
     return isGivenUp(client, exchange) && this.chance.is(0.35)
       ? { ...exchange, response: { ...exchange.response, held: "forever" } }
@@ -193,7 +193,7 @@ class Maker {
   private exchange(protocol: Protocol, last: boolean, aborted: boolean, route?: Target): ExchangeScript {
     const { chance } = this;
     const to = route ?? this.target();
-    const isFile = to.answeredBy === "file";
+    const isFile = to.responder === "file";
     const mayBreak = (last || protocol === "h2") && !aborted;
     const upgrade = chance.is(0.15) && (last || protocol === "h2");
     const method =
@@ -230,7 +230,7 @@ class Maker {
     const limited = bodyBytesMax !== undefined;
     // Without a length, DATA of an extended CONNECT is its tunnel's.
     const framing: BodyScript["framing"] = connects ? "length" : chance.of("length", "chunked");
-    const breaks = mayBreak && chance.is(to.answeredBy === "file" ? 0.6 : 0.3);
+    const breaks = mayBreak && chance.is(to.responder === "file" ? 0.6 : 0.3);
     const bytes = limited ? chance.upTo(bodyBytesMax * 2) : lengthBy(chance, !http2);
     const silent = mayBreak && bodyTimeoutMs !== undefined && chance.is(0.4);
     const broken = silent ? SILENT : breaks ? this.breakage(http2, framing, bytes) : {};
@@ -298,7 +298,7 @@ function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
   const { abort, pipelined, exchanges, protocol } = client;
   const { body, to, expect } = exchange;
   const waits = exchanges.some(({ expect, upgrade }) => expect === "waits" || upgrade);
-  // Who only ends its side is answered all the same, and nobody looks for an end behind a request that waits.
+  // Who only ends its side gets a response all the same, and nobody looks for an end behind a request that waits.
   const isSeen = exchanges.length === 1 || (pipelined && protocol === "h2");
   if (abort !== undefined) return "sent" in abort.after && abort.how !== "half" && isSeen && !waits;
   // Who waits for a 100 may be silent.

@@ -12,8 +12,8 @@ laboratory(
   `npm run exchanges -- [OPTIONS]: generated exchanges between scripted clients and a strict upstream
 
 Clients over HTTP/1.1, TLS and HTTP/2 send requests whose bytes are joined and split everywhere, with bodies too long, too
-short and exact, and leave when they like; the upstream answers early, late, wrongly and with everything an upgrade may be
-answered with. Nothing may reach the upstream that nobody sent, and nobody may get what is not theirs.`,
+short and exact, and leave when they like; the upstream responds early, late, wrongly and with everything an upgrade may get
+as a response. Nothing may reach the upstream that nobody sent, and nobody may get what is not theirs.`,
   {
     count: ["200000", "exchanges"],
     seed: [undefined, "which (default: another one in each run)"],

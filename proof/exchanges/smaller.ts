@@ -15,7 +15,7 @@ export function* smaller(played: Timeline): Generator<Timeline> {
   for (const left of withoutOne(clients)) yield { ...played, clients: left };
   for (const change of towards(played, { together: false })) yield { ...played, ...change };
   for (const [c, client] of clients.entries())
-    for (const less of smallerClients(client)) yield { ...played, clients: clients.with(c, answered(less)) };
+    for (const less of smallerClients(client)) yield { ...played, clients: clients.with(c, responded(less)) };
 }
 
 function* smallerClients(client: ClientScript): Generator<ClientScript> {
@@ -67,8 +67,8 @@ function towards<S extends object>(script: S, plain: Partial<S>): Partial<S>[] {
   return different.map((name) => ({ [name]: plain[name] }) as Partial<S>);
 }
 
-/** What may never be answered is: the reason for it may be gone. */
-const answered = (client: ClientScript): ClientScript => ({
+/** What may never get a response is: the reason for it may be gone. */
+const responded = (client: ClientScript): ClientScript => ({
   ...client,
   exchanges: client.exchanges.map((exchange) =>
     exchange.response.held === "forever"

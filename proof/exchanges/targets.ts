@@ -26,43 +26,43 @@ const SMALL_BYTES = 3_000;
 const fileOf = (bytes: number, text: string): Buffer => Buffer.alloc(bytes, text, "latin1");
 
 export const TARGETS: Readonly<Record<TargetName, Target>> = {
-  plain: { letter: "e", answeredBy: "lane" },
-  limited: { letter: "m", answeredBy: "lane", bodyBytesMax: LIMITED_BYTES },
-  timed: { letter: "t", answeredBy: "lane", bodyTimeoutMs: BODY_TIMEOUT_MS },
-  narrow: { letter: "n", answeredBy: "lane", narrow: true },
+  plain: { letter: "e", responder: "lane" },
+  limited: { letter: "m", responder: "lane", bodyBytesMax: LIMITED_BYTES },
+  timed: { letter: "t", responder: "lane", bodyTimeoutMs: BODY_TIMEOUT_MS },
+  narrow: { letter: "n", responder: "lane", narrow: true },
   tight: {
     letter: "w",
-    answeredBy: "lane",
+    responder: "lane",
     narrow: true,
     bodyBytesMax: LIMITED_BYTES,
     bodyTimeoutMs: BODY_TIMEOUT_MS,
   },
   /** It never takes a connection from its queue. */
-  deaf: { letter: "d", answeredBy: "none" },
-  large: { letter: "l", answeredBy: "file", own: { status: 200, body: fileOf(LARGE_BYTES, "large file;") } },
-  small: { letter: "s", answeredBy: "file", own: { status: 200, body: fileOf(SMALL_BYTES, "small file;") } },
-  fixed: { letter: "f", answeredBy: "proxy", own: { status: 200, body: Buffer.from(FIXED) } },
-  elsewhere: { letter: "r", answeredBy: "proxy", own: { status: 307, body: undefined } },
+  deaf: { letter: "d", responder: "none" },
+  large: { letter: "l", responder: "file", own: { status: 200, body: fileOf(LARGE_BYTES, "large file;") } },
+  small: { letter: "s", responder: "file", own: { status: 200, body: fileOf(SMALL_BYTES, "small file;") } },
+  fixed: { letter: "f", responder: "proxy", own: { status: 200, body: Buffer.from(FIXED) } },
+  elsewhere: { letter: "r", responder: "proxy", own: { status: 307, body: undefined } },
 };
 
 /** Name of the upstream of a route. */
-export function upstreamOf(lane: number, { answeredBy, narrow }: Target): string {
-  if (answeredBy === "none") return "deaf";
+export function upstreamOf(lane: number, { responder, narrow }: Target): string {
+  if (responder === "none") return "deaf";
   return `${narrow === true ? "narrow" : "lane"}${lane}`;
 }
 
 /** The route of a lane. @param folder where the files lie, in a directory each */
 export function routeOf(lane: number, to: Target, folder: string): RouteInput {
-  const { letter, answeredBy, bodyBytesMax, bodyTimeoutMs, own } = to;
+  const { letter, responder, bodyBytesMax, bodyTimeoutMs, own } = to;
   const route = {
     name: `${letter}${lane}`,
     path: `/${letter}${lane}`,
     ...(bodyBytesMax === undefined ? {} : { requestBodyBytesMax: bodyBytesMax }),
     ...(bodyTimeoutMs === undefined ? {} : { requestBodyTimeoutMs: bodyTimeoutMs }),
   };
-  if (answeredBy === "file")
+  if (responder === "file")
     return { ...route, action: { type: "staticFiles", directory: `${folder}/${letter}` } };
-  if (answeredBy !== "proxy") return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, to) } };
+  if (responder !== "proxy") return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, to) } };
   if (own!.body === undefined)
     return { ...route, action: { type: "redirect", status: 307, host: "elsewhere.test" } };
   return { ...route, action: { type: "respond", status: own!.status, body: own!.body.toString() } };
@@ -70,7 +70,7 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
 
 /** Names and contents of the files, below the folder of {@link routeOf}. */
 export const FILES: Readonly<Record<string, Buffer>> = Object.fromEntries(
-  Object.values(TARGETS).flatMap(({ letter, answeredBy, own }) =>
-    answeredBy === "file" ? [[`${letter}/file`, own!.body!]] : [],
+  Object.values(TARGETS).flatMap(({ letter, responder, own }) =>
+    responder === "file" ? [[`${letter}/file`, own!.body!]] : [],
   ),
 );

@@ -34,7 +34,7 @@ export function closeBy(socket: Socket, how: Close, transport = socket): void {
 export const readResponses = (...what: Parameters<typeof receivedResponses>): Outcome[] =>
   receivedResponses(...what).filter(({ startLine, pieces }) => startLine !== "" || pieces.length > 0);
 
-/** A request after the one of the case: it must be answered as itself, or not at all. */
+/** A request after the one of the case: it must get its own response, or none. */
 export const CANARY_LINE = "GET /sync/canary HTTP/1.1";
 export const CANARY = `${CANARY_LINE}\r\nHost: ${HOST}\r\nX-Canary: yes\r\n\r\n`;
 

@@ -77,7 +77,7 @@ export function faultsOf(played: Timeline, client: ClientScript, exchange: Excha
   return {
     client: isBroken(client, exchange) || client.abort !== undefined || mayTimeOut(exchange),
     upstream:
-      exchange.to.answeredBy === "none" ||
+      exchange.to.responder === "none" ||
       exchange.response.held === "forever" ||
       exchange.response.informational.length > INFORMATIONAL_MAX ||
       !isWhole(exchange) ||

@@ -46,15 +46,15 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
     e === 0
       ? { after: undefined, parts: [...start, ...first!.parts] }
       : {
-          after: answered(client, e - 1),
+          after: responded(client, e - 1),
           parts: first!.parts,
         },
     ...later,
   ]);
 }
 
-/** A stream that the client leaves open, or resets, may never be answered. */
-function answered({ exchanges }: ClientScript, e: number): Turn["after"] {
+/** A stream that the client leaves open, or resets, may never get a response. */
+function responded({ exchanges }: ClientScript, e: number): Turn["after"] {
   const end = exchanges[e]!.body?.end;
   const timed = exchanges[e]!.to.bodyTimeoutMs !== undefined;
   return (end === "never" && !timed) || end === "reset" ? undefined : { exchange: e, what: "response" };

@@ -71,7 +71,7 @@ interface Facts {
   /** Over HTTP/1.1: nothing that follows on the connection is read as a request any more. */
   readonly over: boolean;
   /**
-   * Over HTTP/1.1: an earlier request may have been answered within its body, and then its rest may have been waited for
+   * Over HTTP/1.1: an earlier request may have got its response within its body, and then its rest may have been waited for
    * in vain on a busy machine; the connection closes without a response, for that request has its own.
    */
   readonly mayLapse: boolean;
@@ -102,7 +102,7 @@ function judgeUpstream({ played, script, exchange, seen, over, sentWhole }: Fact
 function judgeClient(facts: Facts): string[] {
   const { outcome, id } = facts;
   if (outcome.id === id) return judgeOwn(facts);
-  if (outcome.id !== undefined) return [`answered with the response of ${outcome.id}`];
+  if (outcome.id !== undefined) return [`got the response of ${outcome.id}`];
   const { own } = facts.exchange.to;
   if (own !== undefined && outcome.status === ownStatus(facts)) return judgeProxys(facts, own.body);
   if (outcome.status !== undefined) return judgeRefusal(facts);
@@ -115,9 +115,9 @@ function judgeOwn(facts: Facts): string[] {
   const { response } = exchange;
   const tunnel = opensTunnel(script, exchange);
   const status = tunnel && script.protocol === "h2" ? 200 : response.status;
-  if (over) return ["answered although the connection was over"];
+  if (over) return ["a response although the connection was over"];
   if (isTunnelUnopened(facts)) return ["a tunnel is granted that the upstream did not open"];
-  if (response.held === "forever") return ["answered with what nobody sent"];
+  if (response.held === "forever") return ["a response that the upstream did not send"];
   if (outcome.status !== status) return [`status ${outcome.status} in place of ${status}`];
   if (outcome.complete && !tunnel && !isWhole(exchange) && response.then !== "reset")
     return ["looks complete, though the upstream broke it off"];
@@ -157,24 +157,24 @@ const isEndedByAnother = ({ played, exchange }: Facts): boolean =>
   exchange.response.framing === "close" &&
   played.clients.some(({ exchanges }) => exchanges.some(({ response }) => response.then === "soon"));
 
-/** Success opens a tunnel for who asks for one over HTTP/2 (RFC 8441, 5), whoever answers. */
+/** Success opens a tunnel for who asks for one over HTTP/2 (RFC 8441, 5), whoever responds. */
 function isTunnelUnopened({ exchange, script, outcome }: Facts): boolean {
   const success = outcome.status !== undefined && outcome.status >= 200 && outcome.status < 300;
   return success && script.protocol === "h2" && exchange.upgrade && !opensTunnel(script, exchange);
 }
 
-/** The status of a route that the proxy answers without an upstream. */
+/** The status of a route to which the proxy responds without an upstream. */
 function ownStatus({ exchange, script }: Facts): number {
-  const { own, answeredBy } = exchange.to;
+  const { own, responder } = exchange.to;
   const connects = script.protocol === "h2" && exchange.upgrade;
   const method = connects ? "CONNECT" : exchange.method;
-  return answeredBy === "file" && method !== "GET" && method !== "HEAD" ? 405 : own!.status;
+  return responder === "file" && method !== "GET" && method !== "HEAD" ? 405 : own!.status;
 }
 
 /** The response of such a route. */
 function judgeProxys(facts: Facts, expected: Buffer | undefined): string[] {
   const { outcome, exchange } = facts;
-  if (facts.over) return ["answered although the connection was over"];
+  if (facts.over) return ["a response although the connection was over"];
   if (isTunnelUnopened(facts)) return ["a tunnel is granted that nobody opens"];
   const connects = facts.script.protocol === "h2" && exchange.upgrade;
   const whole = exchange.method === "HEAD" && !connects ? NONE : expected;
@@ -191,16 +191,16 @@ const NONE = Buffer.alloc(0);
 function judgeRefusal(facts: Facts): string[] {
   const { exchange, script, outcome } = facts;
   const { client, upstream, busy } = faultsOf(facts.played, script, exchange);
-  const { answeredBy } = exchange.to;
+  const { responder } = exchange.to;
   const connects = script.protocol === "h2" && exchange.upgrade;
   const allowed = [
     ...(client ? [400, 408] : []),
     ...(isOverLimit(exchange) ? [413] : []),
-    ...(isRefused(script, exchange) || (answeredBy === "proxy" && connects) ? [501] : []),
+    ...(isRefused(script, exchange) || (responder === "proxy" && connects) ? [501] : []),
     ...(exchange.upgrade && exchange.body !== undefined ? [400] : []),
     // 101 to a request that asked for nothing, too.
-    ...(upstream && answeredBy === "lane" ? [502] : []),
-    ...(answeredBy === "none" ? [504] : []),
+    ...(upstream && responder === "lane" ? [502] : []),
+    ...(responder === "none" ? [504] : []),
     ...(busy ? [503] : []),
     ...(facts.over ? [400] : []),
   ];

@@ -132,7 +132,7 @@ export class Lane {
   }
 }
 
-/** Answers are held for so long at most: a client may wait for one of them before it goes on. */
+/** Responses are held for so long at most: a client may wait for one of them before it goes on. */
 const HELD_MS = 1_000;
 
 const isHeld = ({ response }: ExchangeScript): boolean => response.held !== "no";

@@ -129,7 +129,7 @@ async function entityTag(subject: Performer, channel: Channel): Promise<string> 
   return tag;
 }
 
-/** Sets what is answered in the next case. */
+/** Sets the response of the next case. */
 async function prepare(
   upstream: RecordingUpstream,
   response: WireCase["response"],

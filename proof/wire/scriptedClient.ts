@@ -33,7 +33,7 @@ export abstract class Client extends Accepted {
   readonly outcomes: Outcome[];
   /** Exchanges whose whole request was handed to the kernel. */
   readonly whole = new Set<number>();
-  /** It ended its side before all was answered: over TLS, or the upstream took longer than the proxy then waits. */
+  /** It ended its side before it had all responses: over TLS, or the upstream took longer than the proxy then waits. */
   forsaken = false;
   /** Resolves when it sends nothing more, and waits for nothing that the proxy does by itself. */
   readonly quiet: Promise<void>;
@@ -42,7 +42,7 @@ export abstract class Client extends Accepted {
   /** A busy machine takes long over a client that sends a thousand bytes one by one, but not between two of them. */
   private hangs: NodeJS.Timeout | undefined;
   private sent = 0;
-  /** What answers the proxy's frames must not come in the midst of one of ours: it waits for the end of the turn. */
+  /** The acknowledgements of the proxy's frames must not come in the midst of one of ours: it waits for the end of the turn. */
   private controls: Buffer[] | undefined;
   private readonly sentMax: number;
 
@@ -131,8 +131,8 @@ export abstract class Client extends Accepted {
   private async playTurn({ after, parts }: Turn): Promise<boolean> {
     if (after !== undefined) {
       const { exchange, what } = after;
-      const answered = (): boolean => this.outcomes[exchange]!.end !== "none";
-      if (what === "response") await this.comes(answered);
+      const responded = (): boolean => this.outcomes[exchange]!.end !== "none";
+      if (what === "response") await this.comes(responded);
       else {
         await this.comes(() => this.opened(exchange, what) !== undefined);
         // HTTP/2 goes on with its other streams.

@@ -19,7 +19,7 @@ export type Mode = "plain" | "tls";
 
 /** Server name of the application's virtual server. */
 export const HOST = "sync.example";
-/** Server names besides, which answer 204. */
+/** Server names besides, which respond with 204. */
 export const WILDCARD = "*.wild.example";
 
 /** Fields that both set and remove in every response of the application's server (decisions 5.5). */

@@ -44,7 +44,7 @@ interface Expected {
   readonly exchange: ExchangeScript;
 }
 
-/** The upstream of one lane: takes requests strictly, answers them by the script of the case that is played. */
+/** The upstream of one lane: takes requests strictly, responds by the script of the case that is played. */
 export class StrictUpstream {
   readonly violations: string[] = [];
   readonly seen: Seen[] = [];
@@ -85,7 +85,7 @@ export class StrictUpstream {
     );
   }
 
-  /** Answers of the next clients are held anew. */
+  /** Responses to the next clients are held anew. */
   holdAgain(): void {
     this.holding = new Gate();
     this.released = new Gate();
@@ -103,7 +103,7 @@ export class StrictUpstream {
     throw this.left.has(id) ? new LateRequest(message) : new Violation(message);
   }
 
-  /** What is not at rest: at a message boundary with nothing to answer, or closed. */
+  /** What is not at rest: at a message boundary with nothing to respond to, or closed. */
   get busy(): string | undefined {
     for (const connection of this.connections) if (!connection.atRest) return connection.describe();
     return undefined;
@@ -135,7 +135,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
   private readonly reader = new MessageReader(this);
   private expected: Expected | undefined;
   private seen: Seen | undefined;
-  private answering: "waits" | "writes" | "done" = "done";
+  private responding: "waits" | "writes" | "done" = "done";
   /** Why no further request may come. */
   private retired: string | undefined;
   private tunnel: "none" | "asked" | "open" = "none";
@@ -169,7 +169,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
   get atRest(): boolean {
     return (
       this.reader.between &&
-      this.answering === "done" &&
+      this.responding === "done" &&
       this.retired === undefined &&
       !this.leaving &&
       !this.owing
@@ -188,12 +188,12 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
   describe(): string {
     const id = this.seen?.id ?? "none yet";
     const where = this.reader.between ? "between requests" : "in the midst of one";
-    return `connection of request ${id}: ${where}, response ${this.answering}, ${this.retired ?? "not retired"}`;
+    return `connection of request ${id}: ${where}, response ${this.responding}, ${this.retired ?? "not retired"}`;
   }
 
   head(head: MessageHead): BodyKind {
     if (this.retired !== undefined) throw new Violation(`a request on a connection ${this.retired}`);
-    if (this.answering !== "done") throw new Violation(`a request before the response to ${this.seen!.id}`);
+    if (this.responding !== "done") throw new Violation(`a request before the response to ${this.seen!.id}`);
     const [, method, target] = /^([A-Z]+) (\S+) HTTP\/1\.1$/.exec(head.startLine) ?? [];
     const read = readPath(target ?? "");
     if (read === undefined || fieldValue(head.fields, "x-id") !== read.id)
@@ -207,7 +207,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
     this.expected = expected;
     this.seen = { id, bodyBytes: 0, complete: false };
     this.owner.seen.push(this.seen);
-    this.answering = "waits";
+    this.responding = "waits";
     // A body that nobody asked for: whoever takes the connection for one at rest has it before the next response.
     if (this.owing && this.late !== undefined) this.socket.write(this.late);
     this.owing = false;
@@ -226,7 +226,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
       this.retired = "that carried an upgrade";
       this.tunnel = "asked";
       this.seen!.complete = true;
-      this.answer();
+      this.respond();
       return "raw";
     }
     const { body } = exchange;
@@ -234,7 +234,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
     if ((framing ?? 0) !== announced && !(announced === "chunked" && framing === undefined))
       throw new Violation(`${id}: body of ${announced} announced as ${framing}`);
     this.whole = bytesOf("body", id, body?.bytes ?? 0);
-    if (exchange.response.when === "head") this.answer();
+    if (exchange.response.when === "head") this.respond();
     return framing ?? 0;
   }
 
@@ -249,19 +249,19 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
     const { exchange } = this.expected!;
     if (this.tunnel === "open") {
       if (seen!.bodyBytes === whole.length && exchange.tunnel.endedBy === "upstream") this.socket.end();
-    } else if (exchange.response.when === "half" && seen!.bodyBytes * 2 >= whole.length) this.answer();
+    } else if (exchange.response.when === "half" && seen!.bodyBytes * 2 >= whole.length) this.respond();
   }
 
   end(): void {
     this.seen!.complete = true;
-    this.answer();
+    this.respond();
   }
 
-  /** Answers, if that is still to be done. */
-  private answer(): void {
-    if (this.answering !== "waits") return;
+  /** Responds, if that is still to be done. */
+  private respond(): void {
+    if (this.responding !== "waits") return;
     const { id, exchange } = this.expected!;
-    this.answering = "writes";
+    this.responding = "writes";
     if (exchange.response.held !== "no") this.owner.holding.open();
     if (exchange.response.held === "forever") {
       this.retired ??= "whose request was given up";
@@ -279,7 +279,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
 
   /** What comes behind a response. */
   private async written({ opens, late }: ScriptedResponse, exchange: ExchangeScript): Promise<void> {
-    this.answering = "done";
+    this.responding = "done";
     if (this.tunnel === "asked" && opens) return this.open(this.expected!.id, exchange);
     this.late = late;
     if (late === undefined || !isBodiless(exchange) || !announcesBody(exchange.response)) return;

@@ -34,7 +34,7 @@ const WAITING = { ms: PATIENCE_MS };
 
 /**
  * Runs a client on a raw connection. It is none of a timeline's, which refuse what is not strict, and whose connections
- * are over once all is answered: here it is asked then whether the connection goes on.
+ * are over once all responses are there: here it is asked then whether the connection goes on.
  */
 export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
   const { steps, upstreamBytes, patienceMs = PATIENCE_MS } = options;
@@ -66,8 +66,8 @@ export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
         if (step.close !== "half") return result("");
       } else await comes(reached(step.until));
     }
-    const answered = (): boolean => ended() || received().complete;
-    if (!(await comes(peer.until(answered, patienceMs)))) return result("silent");
+    const responded = (): boolean => ended() || received().complete;
+    if (!(await comes(peer.until(responded, patienceMs)))) return result("silent");
     const closes = steps.some((step) => typeof step === "object" && "close" in step);
     return { ...result(""), connection: closes ? "" : await probe(peer, ended) };
   } finally {
@@ -84,7 +84,7 @@ const comes = (awaited: Promise<unknown>): Promise<boolean> =>
     () => false,
   );
 
-/** Sends a request that no upstream sees, and looks whether it is answered. */
+/** Sends a request that no upstream sees, and looks whether it gets a response. */
 async function probe(peer: Accepted, ended: () => boolean): Promise<ClientResult["connection"]> {
   if (ended()) return "closed";
   const before = peer.received.length;

@@ -18,15 +18,15 @@ export type Protocol = Exclude<Channel, "redirect" | "clear">;
 export interface Target {
   /** Begins the path. */
   readonly letter: string;
-  /** Who answers: the lane's upstream, none, or the proxy. */
-  readonly answeredBy: "lane" | "none" | "file" | "proxy";
+  /** Who responds: the lane's upstream, none, or the proxy. */
+  readonly responder: "lane" | "none" | "file" | "proxy";
   /** The longest request body; undefined for any. */
   readonly bodyBytesMax?: number;
   /** How long the client may be silent within a body; undefined for longer than anything is played. */
   readonly bodyTimeoutMs?: number;
   /** Its upstream has one connection at a time, for which requests wait. */
   readonly narrow?: boolean;
-  /** What the proxy answers without an upstream. */
+  /** The response of the proxy without an upstream. */
   readonly own?: { readonly status: number; readonly body: Buffer | undefined };
 }
 
@@ -147,8 +147,8 @@ export const idOf = (index: number, client: number, exchange: number): string =>
   `${index}.${client}.${exchange}`;
 
 /** What follows the host in a request. */
-export const pathOf = (lane: number, id: string, { letter, answeredBy }: Target): string =>
-  `/${letter}${lane}/${answeredBy === "file" ? "file?" : ""}${id}`;
+export const pathOf = (lane: number, id: string, { letter, responder }: Target): string =>
+  `/${letter}${lane}/${responder === "file" ? "file?" : ""}${id}`;
 
 /** What such a path says. */
 export function readPath(path: string): { letter: string; lane: number; id: string } | undefined {
@@ -179,7 +179,7 @@ export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }:
 
 /** Whether the response opens it. */
 export const opensTunnel = (client: ClientScript, exchange: ExchangeScript): boolean =>
-  isUpgrade(client, exchange) && exchange.response.status === 101 && exchange.to.answeredBy === "lane";
+  isUpgrade(client, exchange) && exchange.response.status === 101 && exchange.to.responder === "lane";
 
 /** Whether a body, as it is sent, ends as it says. */
 export function isComplete({ protocol }: ClientScript, body: BodyScript): boolean {

@@ -10,7 +10,7 @@ import type { Ports } from "./site.js";
 export const UPSTREAM_NAMES = ["web", "files", "dav"] as const;
 export type UpstreamName = (typeof UPSTREAM_NAMES)[number];
 
-/** Answers a request, by its first line; undefined if it does so on the socket, in a way of its own. */
+/** Responds to a request, by its first line; undefined if it does so on the socket, in a way of its own. */
 export type Script = (line: string, socket: Socket, name: UpstreamName) => Response | undefined;
 
 /** What an upstream received. */
@@ -32,10 +32,10 @@ export type RecordedConnection = Pick<RecordingConnection, "bytes" | "closed">;
 const RELEASE_MS = 3_000;
 const PIECE_PAUSE_MS = 5;
 
-/** The upstreams of a proxy: they keep every byte that they get, and answer by script. */
+/** The upstreams of a proxy: they keep every byte that they get, and respond by script. */
 export class RecordingUpstream {
   script: Script = echo;
-  /** Answers once the head of a request is there, not all of it. */
+  /** Responds once the head of a request is there, not all of it. */
   early = false;
   /** Bytes received since the last case, to time a client by. */
   bytes = 0;
@@ -96,7 +96,7 @@ export class RecordingUpstream {
 }
 
 /**
- * A connection that a proxy made to an upstream. One kind reads its bytes as they are and answers by line; the other
+ * A connection that a proxy made to an upstream. One kind reads its bytes as they are and responds by line; the other
  * (`strictUpstream.ts`) reads within messages, and takes none but those that its script has clients send.
  */
 export class UpstreamConnection extends Accepted {
@@ -118,11 +118,11 @@ export class UpstreamConnection extends Accepted {
 }
 
 class RecordingConnection extends UpstreamConnection {
-  /** Where the first request begins that is not answered. */
+  /** Where the first request begins without a response. */
   private at = 0;
-  private answering = false;
-  /** Answered before all of it was there: the rest of it belongs to no other request. */
-  private answeredEarly = false;
+  private responding = false;
+  /** Responded before all of it was there: the rest of it belongs to no other request. */
+  private respondedEarly = false;
 
   constructor(
     private readonly name: UpstreamName,
@@ -136,7 +136,7 @@ class RecordingConnection extends UpstreamConnection {
     return Buffer.from(this.received, "latin1");
   }
 
-  /** Whether a request is unfinished, or not answered. */
+  /** Whether a request is unfinished, or has no response yet. */
   get busy(): boolean {
     return !this.closed && this.at < this.received.length;
   }
@@ -147,8 +147,8 @@ class RecordingConnection extends UpstreamConnection {
   }
 
   async release(): Promise<RecordedRequest[]> {
-    if (this.at < this.received.length && !this.answeredEarly) await this.gone(RELEASE_MS);
-    const { closed, answering, at } = this;
+    if (this.at < this.received.length && !this.respondedEarly) await this.gone(RELEASE_MS);
+    const { closed, responding, at } = this;
     await this.leave(RELEASE_MS);
     this.socket.destroy();
     const { bytes } = this;
@@ -161,7 +161,7 @@ class RecordingConnection extends UpstreamConnection {
         fields: message?.fields ?? [],
         body: message?.body ?? Buffer.alloc(0),
         complete: message?.complete ?? false,
-        givenUp: closed && from >= at && !answering,
+        givenUp: closed && from >= at && !responding,
       });
       // What follows a request whose response ends the connection is nobody's.
       if (message === undefined || from >= at) break;
@@ -176,7 +176,7 @@ class RecordingConnection extends UpstreamConnection {
   }
 
   private advance(): void {
-    while (!this.answering) {
+    while (!this.responding) {
       const message = parseMessage(this.bytes, this.at, { type: "request" });
       if (message === undefined || !(message.complete || this.owner.early)) return;
       const response = this.owner.script(message.startLine, this.socket, this.name);
@@ -190,12 +190,12 @@ class RecordingConnection extends UpstreamConnection {
   }
 
   private play(response: ResponseScript, { complete, end }: Message): void {
-    this.answering = true;
-    this.answeredEarly = !complete;
+    this.responding = true;
+    this.respondedEarly = !complete;
     void play(this.socket, response).then(() => {
-      if (this.answeredEarly || response.then !== undefined) return;
+      if (this.respondedEarly || response.then !== undefined) return;
       this.at = end;
-      this.answering = false;
+      this.responding = false;
       this.advance();
     });
   }
@@ -231,16 +231,16 @@ export async function play(
 }
 
 /** The usual response of a daemon; its body tells which one gave it. */
-export const greeting: Script = (_line, _socket, name) => answerWith(name);
+export const greeting: Script = (_line, _socket, name) => responseWith(name);
 
 /**
  * A response whose body is the first line of its request, so that it tells which it belongs to; HEAD gets the head of
  * it.
  */
 export const echo = (line: string): string => {
-  const whole = answerWith(line);
+  const whole = responseWith(line);
   return line.startsWith("HEAD ") ? whole.slice(0, -line.length) : whole;
 };
 
-const answerWith = (body: string): string =>
+const responseWith = (body: string): string =>
   `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
