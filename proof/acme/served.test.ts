@@ -379,7 +379,7 @@ describe("doctor names the cause of a certificate that is not issued:", () => {
     [
       "moved",
       "acme-dns",
-      /leads elsewhere.*: Check that every A and AAAA record of moved\.example\.net points to this host/,
+      /resolves to another host.*: Check that every A and AAAA record of moved\.example\.net points to this host/,
     ],
     ["down", "acme-authority", /Let this host open connections/],
     ["untrusted", "acme-authority", /set roots of .* to its root certificates/],

@@ -161,6 +161,13 @@ const ONLY_GENERATED = {
     about: (generated) => !isRead(generated) && !pathOf(generated).startsWith("/sync"),
     explains: (_, { nginx, portico }) => nginx["status"] === "405" && portico["status"] === "404",
   },
+  unroutedFile: {
+    allowedBy: "decisions 1.5",
+    why: "a path of no route is 404; nginx serves files of a folder of its own there, after it has merged slashes",
+    about: (generated) => isRead(generated) && !pathOf(generated).startsWith("/sync"),
+    explains: (_, { nginx, portico }) =>
+      ["200", "206", "304", "412", "416"].includes(nginx["status"]!) && portico["status"] === "404",
+  },
   upgradeInHttp2: {
     allowedBy: "decisions 2.4",
     why: "hop-by-hop fields of a response do not pass; nginx sends Upgrade over HTTP/2, and the client refuses it",
