@@ -1,6 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ListenerInput, ProxyConfigInput, RouteInput } from "../src/model/index.js";
+import {
+  type ListenerInput,
+  parseConfig,
+  type ProxyConfig,
+  type ProxyConfigInput,
+  type RouteInput,
+} from "../src/model/index.js";
 import type { Issued } from "./certificates.js";
 
 /** Configs of one virtual server on 127.0.0.1, in which a test writes only what it is about. */
@@ -20,6 +26,13 @@ export function oneServer({ routes, server, ...config }: OneServer): ProxyConfig
     ...config,
     virtualServers: [{ name: "only", serverNames: ["_"], default: true, listeners, routes, ...server }],
   };
+}
+
+/** The same as it is served, with its defaults. @throws Error with the problems of a config that is refused */
+export function oneServerConfig(server: OneServer): ProxyConfig {
+  const parsed = parseConfig(oneServer(server));
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.value;
 }
 
 /** A listener of https, if it has a certificate. */

@@ -1,54 +1,27 @@
-import { parseConfig } from "../../src/model/index.js";
 import { listCertificates } from "../../src/runtime/supervisor/certificateList.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
 import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue } from "../../testkit/certificates.js";
+import { loopback, oneServerConfig } from "../../testkit/oneServer.js";
 
 /** Certificates in use, as `portico certificates` shows them, and the daily look at them. */
 
-function configOf(more: object = {}) {
-  const parsed = parseConfig({
-    version: 1,
-    workers: 2,
-    listeners: [
-      { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },
-      { name: "six", address: "::1", port: 8080, protocol: "http" },
-    ],
-    virtualServers: [
-      { name: "v", serverNames: ["_"], default: true, listeners: ["http", "six"], routes: [] },
-    ],
-    ...more,
-  });
-  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-  return parsed.value;
-}
+const POLICY = { policy: "mozilla-intermediate" } as const;
 
 const acmeConfig = (...names: string[]) =>
-  configOf({
+  oneServerConfig({
     certificateAuthorities: [
       { name: "ca", directory: "https://ca.example.net/dir", agreeToTerms: true, challenge: "tls-alpn-01" },
     ],
-    listeners: [
-      {
-        ...{ name: "one", address: "127.0.0.1", port: 443, protocol: "https" },
-        tls: { policy: "mozilla-intermediate", acme: { authority: "ca", names } },
-      },
-    ],
-    virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
+    listeners: [loopback("one", 443, { ...POLICY, acme: { authority: "ca", names } })],
+    routes: [],
   });
 
 test("certificates are looked at once a day", async () => {
   const { key, cert } = await issue({ type: "ec", names: ["a.example"], from: -9, to: 2 });
-  const config = configOf({
-    listeners: [
-      {
-        ...{ name: "one", address: "127.0.0.1", port: 443, protocol: "https" },
-        tls: { policy: "mozilla-intermediate", certificate: "/a", key: "/k" },
-      },
-    ],
-    virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
-  });
+  const listener = loopback("one", 443, { ...POLICY, certificate: "/a", key: "/k" });
+  const config = oneServerConfig({ listeners: [listener], routes: [] });
   const tls = { one: { certificates: [{ id: "/a", source: "files", key, cert }] } } as const;
   const stderr = jest.spyOn(process.stderr, "write").mockReturnValue(true);
   const unused = () => Promise.reject(new Error("not for this test"));
@@ -77,19 +50,13 @@ describe("certificates in use", () => {
   test("are listed once each, with their listeners, names and issuer", async () => {
     const { cert, key } = await issue({ type: "ec", names: ["a.example", "192.0.2.1"], name: "a" });
     const bare = await issue({ type: "ec", name: "only a subject" });
-    const https = (name: string, port: number, ...files: string[]) => ({
-      ...{ name, address: "127.0.0.1", port, protocol: "https" },
-      tls: {
-        ...{ policy: "mozilla-intermediate", certificate: files[0], key: "/k" },
-        certificates: files.slice(1).map((certificate) => ({ certificate, key: "/k" })),
-      },
-    });
-    const config = configOf({
-      listeners: [https("one", 443, "/a", "/b"), https("two", 444, "/a")],
-      virtualServers: [
-        { name: "v", serverNames: ["_"], default: true, listeners: ["one", "two"], routes: [] },
-      ],
-    });
+    const https = (name: string, port: number, certificate: string, ...further: string[]) =>
+      loopback(name, port, {
+        ...{ ...POLICY, certificate, key: "/k" },
+        certificates: further.map((one) => ({ certificate: one, key: "/k" })),
+      });
+    const listeners = [https("one", 443, "/a", "/b"), https("two", 444, "/a")];
+    const config = oneServerConfig({ listeners, routes: [] });
     const of = (id: string, pem: string) => ({ id, source: "files", key, cert: pem }) as const;
     const tls = {
       one: { certificates: [of("/a", cert), of("/b", bare.cert)] },

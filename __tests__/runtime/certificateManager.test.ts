@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loopback, oneServer } from "../../testkit/oneServer.js";
-import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
+import { loopback, oneServerConfig } from "../../testkit/oneServer.js";
+import type { ProxyConfig } from "../../src/model/index.js";
 import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
 
 /** How a master responds to requests for certificates by ACME that has none, or has them no more. */
@@ -12,16 +12,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function parsed(...names: string[]): ProxyConfig {
   const tls = { acme: { authority: "ca", names } };
-  const result = parseConfig(
-    oneServer({
-      // Nothing listens there: what is asked is refused at once.
-      certificateAuthorities: [{ name: "ca", directory: "https://127.0.0.1:1/dir", agreeToTerms: true }],
-      listeners: [loopback("front", 443, names.length === 0 ? undefined : tls)],
-      routes: [],
-    }),
-  );
-  if (!result.ok) throw new Error(JSON.stringify(result.problems));
-  return result.value;
+  return oneServerConfig({
+    // Nothing listens there: what is asked is refused at once.
+    certificateAuthorities: [{ name: "ca", directory: "https://127.0.0.1:1/dir", agreeToTerms: true }],
+    listeners: [loopback("front", 443, names.length === 0 ? undefined : tls)],
+    routes: [],
+  });
 }
 
 const [WITHOUT, WITH] = [parsed(), parsed("a.example.net")];

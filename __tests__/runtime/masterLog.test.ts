@@ -1,31 +1,15 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseConfig, problem } from "../../src/model/index.js";
+import { problem } from "../../src/model/index.js";
 import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
+import { loopback, oneServerConfig } from "../../testkit/oneServer.js";
 
 /** Messages of the master, on standard error and in the error log. */
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-process-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
-
-function configOf(more: object = {}) {
-  const parsed = parseConfig({
-    version: 1,
-    workers: 2,
-    listeners: [
-      { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },
-      { name: "six", address: "::1", port: 8080, protocol: "http" },
-    ],
-    virtualServers: [
-      { name: "v", serverNames: ["_"], default: true, listeners: ["http", "six"], routes: [] },
-    ],
-    ...more,
-  });
-  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-  return parsed.value;
-}
 
 describe("what the master says", () => {
   let text: string;
@@ -43,7 +27,8 @@ describe("what the master says", () => {
       .replace(/^.* (\[\w+\]) \d+#\d+: /gm, "$1 ")
       .split("\n")
       .slice(0, -1);
-  const withLog = (error: object | "off") => configOf({ logs: { error } });
+  const withLog = (error: { path: string } | { stream: "stderr" } | "off") =>
+    oneServerConfig({ listeners: [loopback("http", 80)], routes: [], logs: { error } });
 
   test("is on standard error, and in the error log if that is a file", async () => {
     const logs = new MasterLog(true);

@@ -308,8 +308,7 @@ const MEDIA: ExpectationInput = {
   ],
   causes: [
     ...mediaCauses(
-      "media-permissions",
-      ["avatar"],
+      { code: "media-permissions", because: ["avatar"] },
       "the media path in the config does not match the installation",
       "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
     ),

@@ -9,13 +9,14 @@ export const OWN_404 = {
   message: WRONG_NAME,
 } as const;
 
-/** The causes of a media file's 403 and 404. */
-export const mediaCauses = (code: string, because: readonly string[], other: string, fix: string) =>
+type Cause = NonNullable<ExpectationInput["causes"]>[number];
+
+/** The causes of a media file's 403, which belong to a row, and 404. */
+export const mediaCauses = (row: Pick<Cause, "code" | "because">, other: string, fix: string) =>
   [
     {
       evidence: { status: [403] },
-      code,
-      ...(because.length === 0 ? {} : { because }),
+      ...row,
       message:
         "the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it",
       fix: "Read the path in the proxy's error log, and make it readable with chmod.",

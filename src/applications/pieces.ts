@@ -100,8 +100,7 @@ export const filesOf = (path: string, directory: string, code?: string): Applica
             file: "image" as const,
             status: 200,
             causes: mediaCauses(
-              code,
-              [],
+              { code },
               `the media are not in ${directory}`,
               "Set `directory` of the application to the right path, and deploy.",
             ),

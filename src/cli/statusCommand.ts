@@ -40,7 +40,7 @@ async function show(flags: Flags, output: Output, before = ""): Promise<number> 
   if (!outcome.ok) return printOutcome(outcome, "status", output, asJson);
   const { overview } = outcome.value;
   if (overview === undefined) {
-    output.err("status failed: the running portico is of an older release, which reports no status\n");
+    output.err("status failed: the response of the running portico has no status\n");
     return EXIT.failed;
   }
   const shown = { ok: true, overview };

@@ -47,9 +47,12 @@ export function listOfExpected(expect: Expect | undefined): false | readonly Exp
   return Array.isArray(expect) ? (expect as readonly ExpectedResponse[]) : [expect as ExpectedResponse];
 }
 
+/** @internal Whether a response is expected explicitly. */
+export const isExpected = (expect: Expect | undefined): boolean => expect !== undefined && expect !== false;
+
 /** @internal Problems of expectations that a deployment cannot express. */
 export function expectedProblems({ node }: IConstruct, expect: Expect | undefined): Problem[] {
-  if (expect === undefined || expect === false) return [];
+  if (!isExpected(expect)) return [];
   const { problems } = checkAroundTokens(expect, expectationProblems);
   const at = (path: string): string =>
     `${node.path}.expect${path === "" || path.startsWith("[") ? "" : "."}${path}`;

@@ -4,7 +4,7 @@ import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { type ActionInput, type ExpectedRow, type RouteInput, rowsOfRoute } from "../model/index.js";
 import type { Action } from "./action.js";
-import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expectation.js";
+import { type ExpectedResponse, expectedProblems, isExpected, listOfExpected } from "./expectation.js";
 import { type Problem, problem } from "../model/index.js";
 import { refuse, routeProblems } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
@@ -113,8 +113,7 @@ export class Route extends Construct {
 
   /** @internal Whether a response is expected explicitly. */
   get expects(): boolean {
-    const { expect } = this.props;
-    return expect !== undefined && expect !== false;
+    return isExpected(this.props.expect);
   }
 
   /** @internal The response that is expected of it, as the deployment lists it. */

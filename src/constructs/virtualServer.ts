@@ -10,7 +10,7 @@ import {
   type VirtualServerInput,
 } from "../model/index.js";
 import type { ErrorPage } from "./errorPage.js";
-import { type ExpectedResponse, listOfExpected, expectedProblems } from "./expectation.js";
+import { type ExpectedResponse, expectedProblems, isExpected, listOfExpected } from "./expectation.js";
 import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
 import type { IListener } from "./listener.js";
@@ -129,8 +129,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
 
   /** @internal Whether a response is expected explicitly, of the virtual server itself. */
   get expects(): boolean {
-    const { expect } = this.props;
-    return expect !== undefined && expect !== false;
+    return isExpected(this.props.expect);
   }
 
   /** @internal The responses that are expected of it and its routes. */

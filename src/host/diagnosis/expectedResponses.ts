@@ -205,10 +205,10 @@ class Site {
     request: ProbeRequest,
   ): Expectation[] {
     const { status: wanted, from, location: target, fields, members } = row;
-    const message = wanted ?? from ?? target ?? fields ?? members;
+    const stated = wanted ?? from ?? target ?? fields ?? members;
     return [
       ...(row.http2 === true && listener.protocol === "https" && listener.http2 ? [http2()] : []),
-      ...(message === undefined ? promised(server, route, request) : []),
+      ...(stated === undefined ? promised(server, route, request) : []),
       ...(wanted === undefined ? [] : [typeof wanted === "number" ? status(wanted) : statusOf(wanted)]),
       ...(from === undefined ? [] : [fromUpstream()]),
       ...(target === undefined ? [] : [location(...this.leadsTo(target, route, request))]),

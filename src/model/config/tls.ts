@@ -214,7 +214,7 @@ export const certificateAuthority = z.strictObject({
       "into its state directory. Without this field, every due certificate is requested.",
     "192.0.2.20",
   ).optional(),
-  roots: rootsFile("the authority", "/etc/portico/acme-roots.pem").optional(),
+  roots: rootsFile("the connection to the authority", "/etc/portico/acme-roots.pem").optional(),
 });
 
 /** The options of an authority in `acme` of a stack; the other fields follow from the stack. */
