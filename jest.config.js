@@ -5,6 +5,10 @@ const { randomInt } = require("node:crypto");
 process.env.PORTICO_SEED ??= String(randomInt(1, 2 ** 31));
 process.stderr.write(`PORTICO_SEED=${process.env.PORTICO_SEED}\n`);
 
+// Memory that was given back shows at once in what is sent from it (src/runtime/sockets/memory.ts), in this process and in
+// every proxy that a test starts.
+process.env.PORTICO_FILL_SPENT_MEMORY = "1";
+
 // Node reads these certificates whenever it starts, which takes twice as long as the rest of its start, and tests start
 // it a thousand times. Only those on real hosts ask a registry.
 if (process.env.PORTICO_TEST_HOSTS === undefined) delete process.env.NODE_EXTRA_CA_CERTS;

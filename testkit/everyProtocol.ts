@@ -16,7 +16,6 @@ import { loadUpstreamTls } from "../src/runtime/load/upstreamTls.js";
 import { LogFiles } from "../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";
-import "./transientBytes.js";
 
 /** One proxy in this process that serves the same routes over HTTP/1.1 in plain and in TLS, and over HTTP/2. */
 export interface EveryProtocol {

@@ -15,7 +15,6 @@ import { Http1Connections } from "../src/runtime/server/connections.js";
 import { LogFiles } from "../src/runtime/logs/logFiles.js";
 import { compileRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { freePort } from "./ports.js";
-import "./transientBytes.js";
 
 export interface ProxyOptions {
   readonly routes: readonly RouteInput[];

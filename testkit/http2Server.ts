@@ -18,7 +18,6 @@ import { Http2Connections } from "../src/runtime/server/connections.js";
 import { LogFiles } from "../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";
-import "./transientBytes.js";
 
 export * from "./http2Session.js";
 

@@ -6,6 +6,4 @@ if (existsSync(process.env["TEST_WORKERS_FAIL"] ?? "")) process.exit(3);
 process.on("SIGWINCH", () => {
   throw new Error("a fault for the test");
 });
-void Promise.all([import("../src/runtime/worker/worker.js"), import("./transientBytes.js")]).then(
-  ([{ runWorker }]) => runWorker(),
-);
+void import("../src/runtime/worker/worker.js").then(({ runWorker }) => runWorker());

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput } from "../../src/model/index.js";
 import { RespondAction } from "../../src/runtime/actions/fixedResponses.js";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
+import { LASTING, TRANSIENT } from "../../src/runtime/sockets/memory.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import {
   END_HEADERS,
@@ -220,13 +221,13 @@ describe("a response in pieces", () => {
     ["to the end of the connection", "1.0", -1, whole],
     ["of a known length", "1.1", whole.length, whole],
   ])("is framed piece by piece: %s", async (_how, version, length, body) => {
-    for (const transient of [false, true]) {
+    for (const memory of [LASTING, TRANSIENT]) {
       jest.spyOn(RespondAction.prototype, "handle").mockImplementation((exchange) => {
         exchange.sendHead(200, "OK", ["X", "caf\xe9"], length);
         for (const piece of PIECES) {
           const bytes = Buffer.from(piece);
-          exchange.sendData(bytes, transient);
-          if (transient) bytes.fill("#");
+          exchange.sendData(bytes, memory);
+          if (memory === TRANSIENT) bytes.fill("#");
         }
         exchange.end();
       });
@@ -237,8 +238,8 @@ describe("a response in pieces", () => {
         const received = client.received.slice(client.received.indexOf("\r\n\r\n") + 4);
         expect(client.received).toContain("\r\nX: caf\xe9\r\n");
         // To compare is cheap, to show what differs is not.
-        expect([transient, secure, received.length, received === body]).toEqual([
-          transient,
+        expect([memory.copies, secure, received.length, received === body]).toEqual([
+          memory.copies,
           secure,
           body.length,
           true,

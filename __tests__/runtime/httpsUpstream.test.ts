@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type * as net from "node:net";
 import { tmpdir } from "node:os";
@@ -10,6 +10,8 @@ import { pass } from "../../testkit/clock.js";
 import { type CertificateOptions, issue, type Issued } from "../../testkit/certificates.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
+import { type Message, parseMessage } from "../../testkit/messages.js";
+import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -263,6 +265,67 @@ test("a large upload comes back whole to a client that reads late", async () => 
   expect(Buffer.from(bodyOf(client.received), "latin1").equals(body)).toBe(true);
   client.socket.destroy();
 });
+
+const hashOf = (body: Buffer): string => `${body.length} ${createHash("sha256").update(body).digest("hex")}`;
+
+/** The response to GET over HTTP/1.1 in TLS. */
+async function overTls(port: number): Promise<Message> {
+  const client = await connectTo(port, true);
+  client.send(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+  await client.until(({ ended, closed }) => ended || closed);
+  client.socket.destroy();
+  const kind = { type: "response", method: "GET", ended: true } as const;
+  return parseMessage(Buffer.from(client.received, "latin1"), 0, kind)!;
+}
+
+/** With the framing of the body, and the end of the connection if that ends the response. */
+const FRAMINGS: readonly [string, (body: Buffer) => readonly [head: string, body: Buffer, ends: boolean]][] =
+  [
+    ["of a known length", (body) => [`Content-Length: ${body.length}\r\n`, body, false]],
+    ["in chunks", (body) => ["Transfer-Encoding: chunked\r\n", chunksOf(body), false]],
+    ["to the end of the connection", (body) => ["Connection: close\r\n", body, true]],
+  ];
+
+function chunksOf(body: Buffer): Buffer {
+  const chunks = [];
+  for (let at = 0; at < body.length; at += 40_000) {
+    const chunk = body.subarray(at, at + 40_000);
+    chunks.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n"));
+  }
+  return Buffer.concat([...chunks, Buffer.from("0\r\n\r\n")]);
+}
+
+// Each record of TLS that was read with others arrives, although the client's socket has not taken the ones before.
+test.each(
+  FRAMINGS.flatMap(([framing, framed]) =>
+    [50_000, 100_000, 2_000_000].map((n) => [framing, n, framed] as const),
+  ),
+)(
+  "over TLS on both sides every byte of a response is right: %s, %d bytes",
+  async (_framing, bytes, framed) => {
+    const body = randomBytes(bytes);
+    const [head, framedBody, ends] = framed(body);
+    await start((peer) =>
+      peer.socket.on("data", () => {
+        peer.socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n`);
+        peer.socket.write(framedBody);
+        if (ends) peer.socket.end();
+      }),
+    );
+    const session = connectHttp2(front!.securePort);
+    for (let i = 0; i < 5; i++) {
+      const [overHttp2, overHttp1] = await Promise.all([
+        ask(session, { ":path": "/web" }),
+        overTls(front!.securePort),
+      ]);
+      expect([overHttp2.status, overHttp2.code, overHttp1.complete]).toEqual([200, 0, true]);
+      const hashes = [Buffer.from(overHttp2.body, "latin1"), overHttp1.body].map(hashOf);
+      expect(hashes).toEqual([hashOf(body), hashOf(body)]);
+    }
+    session.destroy();
+    expect(await front!.errorLog()).toBe("");
+  },
+);
 
 test("a WebSocket goes both ways", async () => {
   const port = await start((peer) =>

@@ -1,7 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import fc from "../../testkit/property.js";
 import { eventually } from "../../testkit/waiting.js";
+import { LASTING, type Memory, TRANSIENT } from "../../src/runtime/sockets/memory.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
 /** Requests on a real socket: whatever comes in one turn, in which pieces and memory, arrives as it was given. */
@@ -46,9 +48,44 @@ const HEAD = "PUT /caf\xe9 HTTP/1.1\r\n\r\n";
 const SMALL = [1, 5, 1_000, 16_384];
 const LARGE = [16_385, 100_000];
 
+/** Where pieces are: memory that nobody overwrites, memory that changes at once, or memory that is overwritten when free. */
+const MEMORIES = ["lasting", "transient", "lent"] as const;
+type Kind = (typeof MEMORIES)[number];
+
+/** Overwrites its bytes as soon as nobody keeps them. */
+class Lent implements Memory {
+  readonly copies = false;
+  kept = 0;
+
+  constructor(private readonly bytes: Buffer) {}
+
+  keep(bytes: Buffer): Buffer {
+    this.kept++;
+    return bytes;
+  }
+
+  giveBack(): void {
+    this.kept--;
+    this.reuse();
+  }
+
+  reuse(): void {
+    if (this.kept === 0) this.bytes.fill("!");
+  }
+}
+
+/** Writes a piece of the body, and overwrites it as soon as its memory allows. */
+function write(piece: Buffer, kind: Kind): boolean {
+  const lent = new Lent(piece);
+  const taken = writer.body(piece, kind === "lent" ? lent : kind === "lasting" ? LASTING : TRANSIENT);
+  if (kind === "transient") piece.fill("!");
+  if (kind === "lent") lent.reuse();
+  return taken;
+}
+
 interface Step {
   readonly bytes: number;
-  readonly transient: boolean;
+  readonly memory: Kind;
   /** Whether the turn of the event loop ends after it. */
   readonly last: boolean;
 }
@@ -61,14 +98,13 @@ async function send(steps: readonly Step[], chunked: boolean): Promise<Buffer> {
   writer.framing.beginRequest(chunked ? -1 : length, true, false);
   writer.begin(HEAD);
   expect([writer.unsent, writer.complete]).toEqual([true, false]);
-  for (const [i, { bytes, transient, last }] of steps.entries()) {
-    const piece = Buffer.alloc(bytes, `${i}\xff`, "latin1");
+  for (const { bytes, memory, last } of steps) {
+    const piece = randomBytes(bytes);
     body.push(Buffer.from(chunked ? `${bytes.toString(16)}\r\n` : ""), Buffer.from(piece));
     if (chunked) body.push(Buffer.from("\r\n"));
     const before = drained;
-    const taken = writer.body(piece, transient);
+    const taken = write(piece, memory);
     expect(writer.unsent).toBe(false);
-    if (transient) piece.fill("!");
     if (!taken) await eventually(() => drained > before);
     else if (last) await turn();
   }
@@ -81,7 +117,7 @@ test.each([false, true])("in any order of pieces (past the stream: %s)", async (
   if (direct) writer.connected();
   const step = fc.record({
     bytes: fc.constantFrom(...SMALL, ...LARGE),
-    transient: fc.boolean(),
+    memory: fc.constantFrom(...MEMORIES),
     last: fc.boolean(),
   });
   await fc.assert(
@@ -97,50 +133,59 @@ test.each([false, true])("in any order of pieces (past the stream: %s)", async (
 });
 
 test("pieces of one turn go out together, each kind in one piece", async () => {
-  for (const transient of [false, true]) {
+  for (const memory of MEMORIES) {
     received.length = 0;
-    const steps = [1, 2, 3].map((bytes) => ({ bytes, transient, last: false }));
+    const steps = [1, 2, 3].map((bytes) => ({ bytes, memory, last: false }));
     const expected = await send(steps, true);
     await eventually(() => writer.complete);
     await eventually(() => received.length > 0);
-    expect(received.map(String)).toEqual([String(expected)]);
+    expect(received).toEqual([expected]);
   }
 });
 
 test.each([
-  ["small", 12_000, false],
-  ["small, in memory that changes", 12_000, true],
-  ["large", 100_000, false],
-  ["large, in memory that changes", 100_000, true],
-])("more than the kernel takes is refused until it was written: %s", async (_what, bytes, transient) => {
-  writer.connected();
-  writer.framing.beginRequest(-1, true, false);
-  writer.begin(HEAD);
-  const piece = Buffer.alloc(bytes, "x");
-  let sent = 0;
-  // Within one turn; what is gathered has its own end.
-  while (writer.body(piece, transient)) if ((sent += bytes) > 1 << 26) throw new Error("all of it is taken");
-  sent += bytes;
-  expect([writer.pending, writer.complete, drained]).toEqual([true, false, 0]);
-  // On a busy machine the kernel widens its window meanwhile, and takes more.
-  far.resume();
-  await eventually(() => drained > 0);
-  expect(writer.pending).toBe(false);
-  writer.end();
-  const overhead = HEAD.length + (sent / bytes) * (bytes.toString(16).length + 4) + 5;
-  await eventually(() => received.reduce((sum, { length }) => sum + length, 0) >= sent + overhead);
-  expect(received.reduce((sum, { length }) => sum + length, 0)).toBe(sent + overhead);
-  expect(writer.complete).toBe(true);
-});
+  [12_000, "lasting"],
+  [12_000, "transient"],
+  [12_000, "lent"],
+  [100_000, "lasting"],
+  [100_000, "transient"],
+  [100_000, "lent"],
+] as const)(
+  "more than the kernel takes is refused until it was written: %d bytes, %s",
+  async (bytes, memory) => {
+    writer.connected();
+    writer.framing.beginRequest(-1, true, false);
+    writer.begin(HEAD);
+    const body = randomBytes(bytes);
+    let sent = 0;
+    // Within one turn; what is gathered has its own end.
+    while (write(Buffer.from(body), memory))
+      if ((sent += bytes) > 1 << 26) throw new Error("all of it is taken");
+    sent += bytes;
+    expect([writer.pending, writer.complete, drained]).toEqual([true, false, 0]);
+    // On a busy machine the kernel widens its window meanwhile, and takes more.
+    far.resume();
+    await eventually(() => drained > 0);
+    expect(writer.pending).toBe(false);
+    writer.end();
+    const overhead = HEAD.length + (sent / bytes) * (bytes.toString(16).length + 4) + 5;
+    await eventually(() => received.reduce((sum, { length }) => sum + length, 0) >= sent + overhead);
+    const chunk = Buffer.concat([Buffer.from(`${bytes.toString(16)}\r\n`), body, Buffer.from("\r\n")]);
+    const chunks = Array<Buffer>(sent / bytes).fill(chunk);
+    const expected = Buffer.concat([Buffer.from(HEAD, "latin1"), ...chunks, Buffer.from("0\r\n\r\n")]);
+    expect(Buffer.concat(received)).toEqual(expected);
+    expect(writer.complete).toBe(true);
+  },
+);
 
-test.each([false, true])(
-  "what was gathered and is not taken at the end of the turn is reported, once (in memory that changes: %j)",
-  async (transient) => {
+test.each(MEMORIES)(
+  "what was gathered and is not taken at the end of the turn is reported, once (memory: %s)",
+  async (memory) => {
     writer.connected();
     writer.framing.beginRequest(-1, true, false);
     writer.begin(HEAD);
     for (let turns = 0; stalled === 0 && turns < 200; turns++) {
-      for (let i = 0; i < 20; i++) expect(writer.body(Buffer.alloc(16_000), transient)).toBe(true);
+      for (let i = 0; i < 20; i++) expect(write(randomBytes(16_000), memory)).toBe(true);
       await turn();
     }
     expect([writer.pending, stalled, drained]).toEqual([true, 1, 0]);
@@ -154,14 +199,14 @@ test("after a failed write nothing more is sent, and whoever sends is not held b
   far.resume();
   writer.framing.beginRequest(-1, true, false);
   writer.begin(HEAD);
-  writer.body(Buffer.from("before"), false);
+  writer.body(Buffer.from("before"), LASTING);
   await eventually(() => received.length > 0);
-  writer.body(Buffer.from("never"), true);
+  writer.body(Buffer.from("never"), TRANSIENT);
   writer.failed = true;
   await turn();
   expect(stalled).toBe(0);
   for (const bytes of [10, 100_000])
-    for (const transient of [false, true]) expect(writer.body(Buffer.alloc(bytes), transient)).toBe(true);
+    for (const memory of MEMORIES) expect(write(Buffer.alloc(bytes), memory)).toBe(true);
   writer.end();
   await turn();
   expect(writer.complete).toBe(false);
@@ -184,7 +229,7 @@ test("the end of a request that waits to be written is no write of its own", asy
   const body = Buffer.alloc(1 << 24, "x");
   writer.framing.beginRequest(body.length, true, false);
   writer.begin(HEAD);
-  expect(writer.body(body, false)).toBe(false);
+  expect(writer.body(body, LASTING)).toBe(false);
   writer.end();
   far.resume();
   await eventually(() => writer.complete);
@@ -192,13 +237,13 @@ test("the end of a request that waits to be written is no write of its own", asy
   expect([drained, stalled]).toEqual([1, 0]);
 });
 
-test.each([false, true])(
-  "what went out before the end of its turn holds nobody back (in memory that changes: %j)",
-  async (transient) => {
+test.each(MEMORIES)(
+  "what went out before the end of its turn holds nobody back (memory: %s)",
+  async (memory) => {
     far.resume();
     writer.framing.beginRequest(-1, true, false);
     writer.begin(HEAD);
-    for (const bytes of [10, 100_000]) writer.body(Buffer.alloc(bytes), transient);
+    for (const bytes of [10, 100_000]) write(randomBytes(bytes), memory);
     await turn();
     expect(stalled).toBe(0);
   },

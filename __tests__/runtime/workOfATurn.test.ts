@@ -51,11 +51,11 @@ beforeAll(async () => {
   spy = jest.spyOn(RequestWriter.prototype, "body").mockImplementation(function (
     this: RequestWriter,
     piece,
-    transient,
+    memory,
   ) {
     bytes += piece.length;
     inTurn.set(turn, (inTurn.get(turn) ?? 0) + 1);
-    return body.call(this, piece, transient);
+    return body.call(this, piece, memory);
   });
 });
 afterAll(async () => {

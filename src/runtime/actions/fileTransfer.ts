@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import { guarded, type Guarded } from "../sockets/guarded.js";
+import { spent } from "../sockets/memory.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import { tally } from "../exchange/tally.js";
 import type { DescriptorOwner, Failure } from "./fileLookup.js";
@@ -81,6 +82,7 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
       this.buffer = takeBuffer(size);
     }
     this.reading = true;
+    spent(this.buffer);
     fs.read(this.fd!, this.buffer, 0, Math.min(this.buffer.length, segment.end - at), at, (error, count) => {
       this.reading = false;
       if (this.over) {
@@ -165,5 +167,6 @@ function takeBuffer(bytes: number): Buffer {
 }
 
 function giveBack(buffer: Buffer): void {
+  spent(buffer);
   if (buffer.length === CHUNK_BYTES && pool.length < POOL_MAX) pool.push(buffer);
 }

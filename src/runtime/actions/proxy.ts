@@ -1,4 +1,5 @@
 import { guarded } from "../sockets/guarded.js";
+import type { Memory } from "../sockets/memory.js";
 import {
   type ErrorToken,
   ForwardingRules,
@@ -197,8 +198,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     respondFailure(this.exchange, "connection_refused", 502);
   }
 
-  onData(chunk: Uint8Array, transient: boolean): boolean {
-    return this.connection === undefined || this.connection.request.body(chunk, transient);
+  onData(chunk: Buffer, memory: Memory): boolean {
+    return this.connection === undefined || this.connection.request.body(chunk, memory);
   }
 
   onEnd(): void {
@@ -251,8 +252,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     return this.exchange.pieceBytesMax;
   }
 
-  onResponseData(chunk: Buffer, transient: boolean): boolean {
-    return (this.tunnel ?? this.exchange).sendData(chunk, transient);
+  onResponseData(chunk: Buffer, memory: Memory): boolean {
+    return (this.tunnel ?? this.exchange).sendData(chunk, memory);
   }
 
   onResponsePause(): void {

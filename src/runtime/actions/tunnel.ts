@@ -1,5 +1,6 @@
 import type { Exchange } from "../exchange/exchange.js";
 import { guarded } from "../sockets/guarded.js";
+import type { Memory } from "../sockets/memory.js";
 
 /** The upstream's data in a WebSocket. Ends it in an orderly way: by a Close frame between two frames. */
 export class Tunnel {
@@ -11,19 +12,19 @@ export class Tunnel {
   constructor(private readonly exchange: Exchange) {}
 
   /** As `Exchange.sendData`. */
-  sendData(chunk: Buffer, transient: boolean): boolean {
+  sendData(chunk: Buffer, memory: Memory): boolean {
     // Data after a Close frame is discarded (RFC 6455, 5.5.1).
     if (this.state === "closed") return true;
     if (this.state === "open") this.frames.advance(chunk);
     else {
       const end = this.frames.advanceToEnd(chunk);
       if (end !== -1) {
-        if (end > 0) this.exchange.sendData(chunk.subarray(0, end), transient);
+        if (end > 0) this.exchange.sendData(chunk.subarray(0, end), memory);
         this.sendClose();
         return true;
       }
     }
-    this.stalled = !this.exchange.sendData(chunk, transient);
+    this.stalled = !this.exchange.sendData(chunk, memory);
     return !this.stalled;
   }
 

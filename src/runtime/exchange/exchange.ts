@@ -3,6 +3,7 @@ import type { LoggedRequest, RequestHead } from "../codec/request.js";
 import type { ResponseFieldsByScheme } from "./responseFields.js";
 import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
 import type { Guarded } from "../sockets/guarded.js";
+import type { Memory } from "../sockets/memory.js";
 
 /**
  * The interface between servers and actions: one request and its response, over HTTP/1.1 or HTTP/2.
@@ -76,12 +77,11 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   /**
    * Sends body bytes.
    *
-   * @param transient true if the buffer is reused as soon as this returns, whatever the result: bytes that cannot be
-   * written at once are then copied. Default false
-   * @returns true if the buffer is free again; false if the client is slower than the source: neither send more nor
-   * touch the buffer until the holder's `onDrain`
+   * @param memory that the bytes are in. By default nothing overwrites them before the holder's `onDrain`
+   * @returns false if the client is slower than the source: send no more until the holder's `onDrain`. What arrives
+   * all the same is taken
    */
-  sendData(chunk: Uint8Array, transient?: boolean): boolean;
+  sendData(chunk: Uint8Array, memory?: Memory): boolean;
   /** Completes the response. Writes head and data that were held back to be sent together. */
   end(): void;
   /** Writes held-back data; called when nothing more is available for now (decisions 4.1: small responses at once). */
@@ -197,10 +197,10 @@ export interface BodySink {
   /**
    * A piece of the body.
    *
-   * @param transient true if the buffer is reused as soon as this returns, whatever the result
-   * @returns true if the buffer is free again; false to pause delivery and keep the buffer until `resumeBody`
+   * @param memory that the bytes are in
+   * @returns false to pause delivery until `resumeBody`
    */
-  onData(chunk: Uint8Array, transient: boolean): boolean;
+  onData(chunk: Buffer, memory: Memory): boolean;
   /** The body is complete. Without this it was cut off: then the exchange is released. */
   onEnd(): void;
 }

@@ -1,6 +1,7 @@
 import { isBodyTooLong } from "../../model/serving.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import { coarseNow } from "../sockets/deadlines.js";
+import { LASTING, type Memory } from "../sockets/memory.js";
 import type { BodySink } from "./exchange.js";
 
 /** After the response, at most so much of the request body is still read; a client that sends more is told to stop. */
@@ -42,20 +43,16 @@ export class RequestBody implements Guarded {
   private delivering = false;
   /** The sink was notified of the end; or there is no sink any more. */
   private settled = false;
-  /** Bytes that the sink was given and is still using. */
+  /** Bytes of the piece with which the sink had enough: they are consumed when it wants more. */
   private inUse = 0;
   /** It will not be read: its bytes are counted and dropped. */
   private discarding = false;
   private discarded = 0;
 
-  /**
-   * @param declared length that the head declares; -1 without one
-   * @param reused whether pieces are in memory that will be reused
-   */
+  /** @param declared length that the head declares; -1 without one */
   constructor(
     private readonly owner: BodyOwner,
     private readonly declared: number,
-    private readonly reused: boolean,
   ) {}
 
   /** Whether a sink is attached. */
@@ -107,10 +104,10 @@ export class RequestBody implements Guarded {
   /**
    * A piece of the body.
    *
-   * @param transient true if the memory is reused as soon as this returns
+   * @param memory that the bytes are in
    * @returns false if it exceeds the declared length (RFC 9113, 8.1.1); then nothing of it was delivered
    */
-  data(chunk: Buffer, from: number, to: number, transient: boolean): boolean {
+  data(chunk: Buffer, from: number, to: number, memory: Memory): boolean {
     const bytes = to - from;
     this.received += bytes;
     // Checked before anything is delivered: bytes beyond the length could be read as another request.
@@ -122,9 +119,9 @@ export class RequestBody implements Guarded {
       this.consume(bytes);
       this.owner.bodyFailed(413);
     } else if (this.sink === undefined || this.paused || this.delivering || this.waiting !== undefined) {
-      this.keep(chunk, from, to);
+      this.keep(chunk, from, to, memory);
     } else {
-      this.deliver(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to), transient);
+      this.deliver(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to), memory);
     }
     return !tooLong;
   }
@@ -195,23 +192,23 @@ export class RequestBody implements Guarded {
     if (!this.ended && !this.discarding) this.deadline = coarseNow() + this.owner.bodyIdleMs;
   }
 
-  private keep(chunk: Buffer, from: number, to: number): void {
-    (this.waiting ??= new PieceQueue()).push(chunk, from, to, this.reused);
+  private keep(chunk: Buffer, from: number, to: number, memory: Memory): void {
+    (this.waiting ??= new PieceQueue()).push(chunk, from, to, memory);
     if (this.sink === undefined) this.owner.bodyPaused();
   }
 
-  private deliver(piece: Buffer, transient: boolean): void {
+  private deliver(piece: Buffer, memory: Memory): void {
     this.arm();
-    if (this.taken(piece, transient)) return this.consume(piece.length);
+    if (this.taken(piece, memory)) return this.consume(piece.length);
     // The sink may have given up the whole exchange.
     if (this.sink === undefined) return this.consume(piece.length);
     this.inUse += piece.length;
     this.pause();
   }
 
-  private taken(piece: Buffer, transient: boolean): boolean {
+  private taken(piece: Buffer, memory: Memory): boolean {
     try {
-      return this.sink!.onData(piece, transient);
+      return this.sink!.onData(piece, memory);
     } catch (error) {
       this.onFault(error);
       return true;
@@ -224,7 +221,7 @@ export class RequestBody implements Guarded {
     while (this.sink !== undefined && !this.paused && this.waiting !== undefined) {
       const piece = this.waiting.shift();
       if (this.waiting.bytes === 0) this.waiting = undefined;
-      this.deliver(piece, false);
+      this.deliver(piece, LASTING);
     }
     this.delivering = false;
     if (this.sink === undefined || this.waiting !== undefined) return;
@@ -263,12 +260,12 @@ export class PieceQueue {
   private blockAt = 0;
   private blockIsLast = false;
 
-  /** @param reused whether the chunk's memory will be reused: then the piece is copied */
-  push(chunk: Buffer, from: number, to: number, reused: boolean): void {
+  /** @param memory that the chunk is in; a piece that may be overwritten is copied */
+  push(chunk: Buffer, from: number, to: number, memory: Memory): void {
     const bytes = to - from;
     this.bytes += bytes;
     // A slice keeps the whole chunk in memory.
-    if (!reused && bytes * 2 >= chunk.length && bytes >= JOINED_BYTES) {
+    if (memory === LASTING && bytes * 2 >= chunk.length && bytes >= JOINED_BYTES) {
       this.blockIsLast = false;
       this.pieces.push(chunk.subarray(from, to));
       return;

@@ -1,5 +1,6 @@
 import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
+import { LASTING } from "../sockets/memory.js";
 import { countWork } from "../sockets/turn.js";
 import type { Http2Exchange, StreamConnection } from "./http2Exchange.js";
 import { FieldBlock, type FrameSink, uint31, uint32 } from "../codec/http2/frames.js";
@@ -84,7 +85,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     countWork(1, 0);
     if (target === undefined || target.closed) return;
     this.uncounted -= to - from;
-    if (target.body!.data(chunk, from, to, false)) return;
+    if (target.body!.data(chunk, from, to, LASTING)) return;
     if (!target.closed) this.connection.streamError(target.id, ErrorCode.ProtocolError);
   }
 

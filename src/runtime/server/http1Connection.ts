@@ -265,7 +265,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
       case State.Body:
         return this.readBody(chunk, at);
       case State.Tunnel:
-        return this.exchange!.body!.read(chunk, at, this.input.transient);
+        return this.exchange!.body!.read(chunk, at, this.input.memory);
       case State.Lingering:
         this.readDeadline = coarseNow() + LINGER_IDLE_MS;
         return chunk.length;
@@ -319,7 +319,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const body = exchange.body!;
     let next = chunk.length;
     try {
-      next = body.read(chunk, at, this.input.transient);
+      next = body.read(chunk, at, this.input.memory);
     } catch (error) {
       if (!(error instanceof ChunkError)) throw error;
       // After a failure, the rest of the input is ignored.

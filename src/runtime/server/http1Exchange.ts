@@ -1,6 +1,6 @@
 import { guarded } from "../sockets/guarded.js";
 import { countWork } from "../sockets/turn.js";
-import { SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
+import { LASTING, type Memory } from "../sockets/memory.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import { responseFieldsFor, linesOf } from "../exchange/responseFields.js";
 import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../dispatch/dispatch.js";
@@ -55,10 +55,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     dispatcher: Dispatcher,
   ) {
     super(dispatcher);
-    this.body =
-      request.bodyLength === 0
-        ? undefined
-        : new Http1Body(this, request.bodyLength, client.scheme === "http");
+    this.body = request.bodyLength === 0 ? undefined : new Http1Body(this, request.bodyLength);
   }
 
   get tunnelled(): boolean {
@@ -91,7 +88,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     if (this.released) return;
     if (this.tunnelled) {
       const { bodyBytesReceived } = this;
-      this.body = new Http1Body(this, -1, this.client.scheme === "http", true);
+      this.body = new Http1Body(this, -1, true);
       this.body.received = bodyBytesReceived;
       this.body.attach(sink);
       return this.connection.openTunnel();
@@ -163,13 +160,13 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     return this.writer.pieceBytesMax;
   }
 
-  sendData(chunk: Uint8Array, transient = false): boolean {
+  sendData(chunk: Uint8Array, memory: Memory = LASTING): boolean {
     if (this.over || chunk.length === 0 || !this.writer.framing.hasBody) {
       tally.bytesForNobody += chunk.length;
       return !this.over;
     }
     try {
-      const free = this.writer.body(chunk as Buffer, transient);
+      const free = this.writer.body(chunk as Buffer, memory);
       this.bodyBytesSent += chunk.length;
       if (!free) this.heldBack = true;
       return free;
@@ -228,19 +225,12 @@ let last = { status: 0, reason: "", server: "" as string | undefined, date: "", 
 /** A request body as HTTP/1.1 frames it (RFC 9112, 6.3): of a known length, or in chunks. */
 class Http1Body extends RequestBody implements ChunkSink {
   private readonly decoder: ChunkDecoder | undefined;
-  private transient = true;
+  /** That the bytes of the current read are in. */
+  private memory: Memory = LASTING;
 
-  /**
-   * @param length bytes that follow; -1 for chunks, and for a tunnel
-   * @param rereads whether the next read of a turn overwrites the last one, as it does without TLS
-   */
-  constructor(
-    owner: BodyOwner,
-    length: number,
-    private readonly rereads: boolean,
-    tunnel = false,
-  ) {
-    super(owner, length, true);
+  /** @param length bytes that follow; -1 for chunks, and for a tunnel */
+  constructor(owner: BodyOwner, length: number, tunnel = false) {
+    super(owner, length);
     this.decoder = length === -1 && !tunnel ? new ChunkDecoder() : undefined;
   }
 
@@ -252,12 +242,12 @@ class Http1Body extends RequestBody implements ChunkSink {
   /**
    * Takes the body's bytes from `chunk[at..]`.
    *
-   * @param transient true if the memory is reused as soon as this returns
+   * @param memory that the bytes are in
    * @returns index of the first byte that is not part of the body
    * @throws ChunkError
    */
-  read(chunk: Buffer, at: number, transient: boolean): number {
-    this.transient = transient;
+  read(chunk: Buffer, at: number, memory: Memory): number {
+    this.memory = memory;
     if (this.decoder !== undefined) {
       const next = this.decoder.decode(chunk, at, this);
       countWork(1, this.decoder.framingBytes);
@@ -270,12 +260,6 @@ class Http1Body extends RequestBody implements ChunkSink {
   }
 
   onBytes(chunk: Buffer, from: number, to: number): void {
-    // Small pieces wait together to be written, and the next read would overwrite them. Where reads are put one behind
-    // another, only a read from the start of the buffer would, which leaves room for waiting pieces that are at least
-    // half of their read.
-    const bytes = to - from;
-    const waits = bytes <= SMALL_PIECE_BYTES_MAX;
-    const overwritten = this.rereads || bytes * 2 < chunk.length;
-    this.data(chunk, from, to, this.transient || (waits && overwritten));
+    this.data(chunk, from, to, this.memory);
   }
 }

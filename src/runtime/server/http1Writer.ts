@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Guarded } from "../sockets/guarded.js";
+import { Loans, type Memory } from "../sockets/memory.js";
 import { latin1 } from "../codec/http1/syntax.js";
 import { TextWriter } from "../sockets/node/textWriter.js";
 import { HELD_UP_BYTES, SendPace } from "../sockets/sendPace.js";
@@ -31,6 +32,7 @@ export class ResponseWriter implements Guarded {
   /** Text that was flushed in this turn. */
   private batched = "";
   private readonly text: TextWriter;
+  private readonly loans = new Loans();
   private pace: SendPace | undefined = undefined;
   private secure = true;
 
@@ -77,23 +79,24 @@ export class ResponseWriter implements Guarded {
   /**
    * Sends a piece of the response's body.
    *
-   * @param transient true if the bytes change as soon as this returns
-   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until all is
-   * written
+   * @param memory that the bytes are in
+   * @returns false to send no more until all is written
    * @throws FramingError if the response must not be that long; then nothing of the piece is sent
    */
-  body(bytes: Buffer, transient: boolean): boolean {
+  body(bytes: Buffer, memory: Memory): boolean {
     const { framing } = this;
     framing.count(bytes.length);
     const [start, end] = [framing.pieceStart(bytes.length), framing.pieceEnd];
-    if (bytes.length + this.held.length <= (transient ? JOINED_BYTES_MAX : JOINED_KEPT_BYTES_MAX)) {
+    if (bytes.length + this.held.length <= (memory.copies ? JOINED_BYTES_MAX : JOINED_KEPT_BYTES_MAX)) {
       this.held += start + latin1(bytes, 0, bytes.length) + end;
       return !this.pending;
     }
     const before = this.held + start;
     this.held = "";
-    this.writeAround(before, transient ? Buffer.from(bytes) : bytes, end);
-    return !this.pending;
+    this.writeAround(before, this.loans.keep(bytes, memory), end);
+    if (this.pending) return false;
+    this.loans.giveBack();
+    return true;
   }
 
   /** The response is complete. @throws FramingError if its body is not */
@@ -109,6 +112,7 @@ export class ResponseWriter implements Guarded {
 
   /** The connection is closed. */
   close(): void {
+    this.loans.giveBack();
     this.pace?.close();
   }
 
@@ -158,7 +162,10 @@ export class ResponseWriter implements Guarded {
     try {
       // The connection is gone, although its close has not been reported yet: nothing more is written to it.
       if (this.socket.destroyed) return;
-      if (!this.pending) this.pace?.written();
+      if (!this.pending) {
+        this.loans.giveBack();
+        this.pace?.written();
+      }
       this.listener.onWritten();
     } catch (error) {
       this.listener.onFault(error);

@@ -199,7 +199,7 @@ export class Http2Connection implements FramedConnection {
     this.streams.delete(exchange.id);
     this.closedStreams.add(exchange.id, here);
     this.scheduler.forget(exchange);
-    exchange.waiting.length = 0;
+    exchange.dropWaiting();
     if (exchange.body !== undefined) this.consumed(exchange.body.close());
     this.sendTimeoutMs = exchange.sendTimeoutMs;
     if (this.streams.size > 0) return;

@@ -1,6 +1,7 @@
 import { guarded } from "../sockets/guarded.js";
 import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
+import { LASTING, Loans, type Memory } from "../sockets/memory.js";
 import { responseFieldsFor } from "../exchange/responseFields.js";
 import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../dispatch/dispatch.js";
 import { respondFailure, serverHeader } from "../dispatch/errorPages.js";
@@ -61,6 +62,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   endsAfter = false;
   flagsAt = 0;
   generation = -1;
+  private readonly loans = new Loans();
   readonly body: RequestBody | undefined;
   /** Receive window of the stream. */
   private readonly window: ReceiveWindow | undefined;
@@ -88,7 +90,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     dispatcher: Dispatcher,
   ) {
     super(dispatcher);
-    this.body = ended ? undefined : new RequestBody(this, request.bodyLength, false);
+    this.body = ended ? undefined : new RequestBody(this, request.bodyLength);
     this.window = ended ? undefined : new ReceiveWindow(UNREAD_WINDOW_BYTES);
   }
 
@@ -188,7 +190,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     return outbox.pieceBytesMax(streams.size);
   }
 
-  sendData(chunk: Uint8Array, transient = false): boolean {
+  sendData(chunk: Uint8Array, memory: Memory = LASTING): boolean {
     if (this.over || this.bodiless || chunk.length === 0) {
       tally.bytesForNobody += chunk.length;
       return true;
@@ -201,9 +203,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     this.bodyBytesSent += chunk.length;
     const sent = this.waiting.length > 0 ? 0 : this.connection.scheduler.send(this, chunk);
     if (sent === chunk.length) return true;
-    if (transient) chunk = Buffer.from(sent === 0 ? chunk : chunk.subarray(sent));
-    else if (sent > 0) this.waitingAt = sent;
-    this.waiting.push(chunk as Buffer);
+    this.waiting.push(this.loans.keep((sent === 0 ? chunk : chunk.subarray(sent)) as Buffer, memory));
     this.connection.scheduler.wake(this);
     this.onProgress();
     return false;
@@ -243,6 +243,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   onSent(): void {
+    this.loans.giveBack();
     this.writeDeadline = Infinity;
     if (this.endsAfter) this.endSent();
     else if (!this.over) this.drained();
@@ -251,6 +252,12 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   sweep(now: number): void {
     if (now >= this.writeDeadline) return this.fail(ErrorCode.InternalError);
     this.body?.sweep(now);
+  }
+
+  /** The stream is closed: what waits is not sent. */
+  dropWaiting(): void {
+    this.waiting.length = 0;
+    this.loans.giveBack();
   }
 
   /** A DATA frame begins. @returns false if it exceeds the window */

@@ -2,6 +2,7 @@ import type { TLSSocket } from "node:tls";
 import { writeFrameHead } from "../codec/http2/frames.js";
 import { uses } from "../sockets/node/pieces.js";
 import { HELD_UP_BYTES, LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../sockets/sendPace.js";
+import { spent } from "../sockets/memory.js";
 import { batch, type Batched } from "../sockets/writeBatch.js";
 import { Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from "../codec/http2/protocol.js";
 
@@ -184,6 +185,7 @@ function take(bytes: number): Buffer {
 }
 
 function give(buffer: Buffer): void {
+  spent(buffer);
   const pool = pools.find(({ size }) => buffer.length === size);
   if (pool !== undefined && pool.free.length < pool.max) pool.free.push(buffer);
 }

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { coarseNow } from "./deadlines.js";
 import { adopt, readInto } from "./node/reads.js";
+import type { Memory } from "./memory.js";
 import { reportReset } from "./node/peer.js";
 import { TlsOverhead } from "./node/tcpBelowTls.js";
 import { ReceiveBuffer } from "./receiveBuffer.js";
@@ -18,8 +19,6 @@ export class ClientInput {
   /** Nothing is read for now. */
   paused = false;
   private readonly buffer: ReceiveBuffer;
-  /** Whether reads go into `buffer`, and not into newly allocated memory. */
-  private readonly reused: boolean;
   private lookAt = Infinity;
   private readonly overhead: TlsOverhead | undefined;
 
@@ -35,16 +34,16 @@ export class ClientInput {
     this.buffer = new ReceiveBuffer(secure);
     const moved = secure ? undefined : adopt(accepted, this.buffer, receive);
     this.socket = moved ?? accepted;
-    this.reused = moved !== undefined || (secure && readInto(accepted as TLSSocket, this.buffer, receive));
+    if (secure) readInto(accepted as TLSSocket, this.buffer, receive);
     // Bytes decrypted together with the end of a handshake are already in the stream.
     if (moved === undefined) accepted.on("data", receive);
     // The gate counts connections by the accepted socket, which nothing else closes.
     else moved.on("close", () => accepted.destroy());
   }
 
-  /** Whether bytes just read are valid only during the read; those of a stash or a TLS socket may be kept. */
-  get transient(): boolean {
-    return this.buffer.transient && this.reused;
+  /** The memory that the bytes just read are in. */
+  get memory(): Memory {
+    return this.buffer.memory;
   }
 
   /** Whether its client sends much that is not data. */

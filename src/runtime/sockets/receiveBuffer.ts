@@ -1,32 +1,34 @@
+import { LASTING, type Memory, spent, TRANSIENT } from "./memory.js";
+
 /**
  * Where sockets read into. Node's default allocates 64 KiB for every read and leaves it to the garbage collector, which
  * costs more than the read. Instead all idle and lightly used sockets of a worker read into one shared buffer, whose
- * bytes are valid only during the read callback, and a socket with a bulk transfer gets its own large buffer.
+ * bytes are valid only during the read callback, and a socket with a bulk transfer gets its own large buffer, of which
+ * receivers may keep pieces (`memory.ts`).
  *
- *     read ──> shared (64 KiB): bytes must be copied to outlive the callback ("transient")
- *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until the next read, so
- *              that they can be written as they are
+ *     read ──> shared (64 KiB): whoever keeps bytes copies them
+ *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): from its start, or behind pieces that are
+ *              kept; where too little room is left, a second own buffer; while that is kept too, the shared one
  */
 export class ReceiveBuffer {
-  /**
-   * Whether bytes just read must be copied to be kept. This depends on the buffer they were read into: a new size takes
-   * effect with the read after the next callback, not at once.
-   */
-  transient = true;
-  private own: Buffer | undefined = undefined;
-  /** The buffer that the socket reads into now. */
+  /** The memory of the bytes just read; before the first read here they come from memory of their own. */
+  memory: Memory = LASTING;
+  private own: OwnMemory | undefined = undefined;
+  /** Takes turns with `own` while receivers keep pieces: a paused socket has its buffer for the next read already. */
+  private second: OwnMemory | undefined = undefined;
+  /** The buffer that the socket reads into now, and the own memory that it is part of. */
   private into: Buffer = shared;
-  private intoOwn = false;
+  private intoOwn: OwnMemory | undefined = undefined;
   /** The shared buffer, or as much of its beginning as one read may fill. */
   private common: Buffer = shared;
-  /** Where the next read begins in an own buffer that is filled piece by piece; of another, how much it was filled. */
-  private at = 0;
+  /** Bytes that were read into own memory. */
+  private filled = 0;
   /** Size that suits the transfer. */
   private wanted = 0;
 
   /**
    * @param pieces true where one read of the socket is delivered in several pieces (TLS records) that are written
-   *   together later: then each is put after the one before, and the buffer is started again only when it is full
+   *   together later, one behind the other
    */
   constructor(private readonly pieces = false) {}
 
@@ -35,25 +37,41 @@ export class ReceiveBuffer {
     return this.into;
   }
 
-  /** The buffer for the next read; undefined for the same as before. */
+  /** The buffer for the next read, when the last one was received; undefined for the same as before. */
   next(): Buffer | undefined {
-    this.intoOwn = this.own !== undefined;
-    const next = this.own === undefined ? this.common : this.pieces ? this.behind(this.own) : this.own;
+    if (this.intoOwn === undefined) spent(this.into);
+    const next = this.free() ?? this.common;
     if (next === this.into) return undefined;
     return (this.into = next);
   }
 
-  /** The bytes of a read of that length. */
-  read(bytes: number): Buffer {
-    this.transient = !this.intoOwn;
-    if (!this.transient) this.at += bytes;
-    else if (bytes < VIEWS_MAX) return (views[bytes] ??= shared.subarray(0, bytes));
-    return this.into.subarray(0, bytes);
+  /** Own memory of which nothing is kept; undefined if there is none. */
+  private free(): Buffer | undefined {
+    this.intoOwn = undefined;
+    const { own } = this;
+    if (own === undefined) return undefined;
+    const least = this.pieces ? RECORD_BYTES_MAX : own.bytes / 2;
+    let room = own.room(least);
+    if (room === undefined) {
+      this.own = this.second ?? new OwnMemory(own.bytes);
+      this.second = own;
+      room = this.own.room(least);
+    }
+    if (room !== undefined) this.intoOwn = this.own;
+    return room;
   }
 
-  private behind(own: Buffer): Buffer {
-    if (own.length - this.at < RECORD_BYTES_MAX) this.at = 0;
-    return own.subarray(this.at);
+  /** The bytes of a read of that length. */
+  read(bytes: number): Buffer {
+    const { intoOwn } = this;
+    if (intoOwn === undefined) {
+      this.memory = TRANSIENT;
+      return bytes < VIEWS_MAX ? (views[bytes] ??= shared.subarray(0, bytes)) : this.into.subarray(0, bytes);
+    }
+    this.memory = intoOwn;
+    this.filled += bytes;
+    intoOwn.at += bytes;
+    return this.into.subarray(0, bytes);
   }
 
   /**
@@ -70,29 +88,65 @@ export class ReceiveBuffer {
         this.common = partOf(most);
         return;
       }
-      // Pieces that wait to be written must not be overwritten, so with pieces the buffer is never small.
+      // Pieces gather behind one another until they are written, so with pieces the buffer is never small.
       this.wanted = bytes === -1 || this.pieces ? OWN_BYTES_MAX : Math.min(OWN_BYTES_MAX, bytes);
     }
     const size = Math.min(this.wanted, most);
-    // A write may still read from the one before.
-    if (this.own?.length !== size) this.own = Buffer.allocUnsafeSlow(size);
+    if (this.own?.bytes === size) return;
+    this.own = new OwnMemory(size);
+    this.second = undefined;
   }
 
   private mostByDefault(): number {
-    return this.pieces || this.at >= GROWN_AFTER_BYTES ? OWN_BYTES_MAX : OWN_BYTES_FIRST;
+    return this.pieces || this.filled >= GROWN_AFTER_BYTES ? OWN_BYTES_MAX : OWN_BYTES_FIRST;
   }
 
-  /** Gives an own buffer back: not to a pool, as a write may still read from it, but to the garbage collector. */
+  /** The transfer is over: reads go into the shared buffer again. */
   release(): void {
     this.own = undefined;
+    this.second = undefined;
     this.common = shared;
+    this.filled = 0;
+  }
+}
+
+/** Memory of one transfer; the garbage collector has it when neither the transfer nor a receiver needs it. */
+class OwnMemory implements Memory {
+  readonly copies = false;
+  /** Where the next read begins. */
+  at = 0;
+  /** Pieces that are kept: no read begins before the end of the last one. */
+  private kept = 0;
+  private readonly buffer: Buffer;
+
+  constructor(readonly bytes: number) {
+    this.buffer = Buffer.allocUnsafeSlow(bytes);
+  }
+
+  /** What may be read into; undefined if that is less than `least` bytes. */
+  room(least: number): Buffer | undefined {
+    if (this.kept === 0) this.restart();
+    if (this.at === 0) return this.buffer;
+    return this.bytes - this.at < least ? undefined : this.buffer.subarray(this.at);
+  }
+
+  keep(bytes: Buffer): Buffer {
+    this.kept++;
+    return bytes;
+  }
+
+  giveBack(): void {
+    this.kept--;
+  }
+
+  private restart(): void {
+    spent(this.buffer, this.at);
     this.at = 0;
   }
 }
 
 /** Larger than any head and than most responses; the kernel fills it in one read when there is more. */
 const SHARED_BYTES = 65_536;
-/** Pieces that wait to be written may be nearly half of it (`upstream/requestWriter.ts`). */
 const OWN_BYTES_MAX = 1_048_576;
 const OWN_BYTES_FIRST = 131_072;
 const GROWN_AFTER_BYTES = 524_288;

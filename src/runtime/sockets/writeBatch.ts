@@ -10,13 +10,6 @@ export interface Batched extends Guarded {
   writeBatched(): void;
 }
 
-/**
- * Pieces of a body up to this size may wait for the end of the turn in the memory that they were read into. Reader and
- * writer need the same limit: a reader that reuses the memory before that marks such a piece as transient
- * (`server/http1Exchange.ts`), and a writer lets no larger piece wait (`upstream/requestWriter.ts`).
- */
-export const SMALL_PIECE_BYTES_MAX = 16_384;
-
 /** Calls `writeBatched` at the end of this turn; callers keep a flag so that it is called once per turn. */
 export function batch(item: Batched): void {
   if (batched.push(item) === 1) setImmediate(writeAll);

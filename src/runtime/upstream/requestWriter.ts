@@ -3,13 +3,14 @@ import { guarded, type Guarded } from "../sockets/guarded.js";
 import { MessageFraming } from "../codec/http1/framing.js";
 import { latin1 } from "../codec/http1/syntax.js";
 import { TextWriter } from "../sockets/node/textWriter.js";
-import { batch, SMALL_PIECE_BYTES_MAX } from "../sockets/writeBatch.js";
+import { Loans, type Memory } from "../sockets/memory.js";
+import { batch } from "../sockets/writeBatch.js";
 
-/**
- * Gathered pieces are written before the end of the turn when they reach this size. They stay in the receive buffer,
- * and are at least half of their read (`server/http1Exchange.ts`): twice this, together with two more reads, has to be
- * less than that buffer (`receiveBuffer.ts`), or a read would overwrite them.
- */
+/** Body pieces up to this size wait for the end of the turn, to be written with others. */
+const SMALL_PIECE_BYTES_MAX = 16_384;
+/** Pieces up to this size are copied as text, whether they have to be copied or not. */
+const JOINED_BYTES_MAX = 2_048;
+/** Gathered pieces are written before the end of the turn when they reach this size. */
 const GATHERED_BYTES_MAX = 491_520;
 /** The same for their number: each is up to three buffers of a system call, which takes 1,024 at once (IOV_MAX). */
 const GATHERED_PIECES_MAX = 340;
@@ -40,6 +41,7 @@ export class RequestWriter implements Guarded {
   private gathering = false;
   private pieces = 0;
   private readonly text: TextWriter;
+  private readonly loans = new Loans();
 
   constructor(
     private readonly socket: Socket,
@@ -86,14 +88,14 @@ export class RequestWriter implements Guarded {
   /**
    * Sends a piece of the request's body, or of a tunnel.
    *
-   * @param transient true if the bytes change as soon as this returns
-   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until `onWritten`
+   * @param memory that the bytes are in
+   * @returns false to send no more until `onWritten`
    * @throws FramingError if the request must not be that long; then nothing of the piece is sent
    */
-  body(bytes: Uint8Array, transient: boolean): boolean {
+  body(bytes: Buffer, memory: Memory): boolean {
     const { framing } = this;
     framing.count(bytes.length);
-    return this.writeAround(framing.pieceStart(bytes.length), bytes, framing.pieceEnd, transient);
+    return this.writeAround(framing.pieceStart(bytes.length), bytes, framing.pieceEnd, memory);
   }
 
   /**
@@ -116,17 +118,18 @@ export class RequestWriter implements Guarded {
   }
 
   /** Sends text, bytes and text in one system call where the platform allows. */
-  private writeAround(text: string, bytes: Uint8Array, after: string, transient: boolean): boolean {
+  private writeAround(text: string, bytes: Buffer, after: string, memory: Memory): boolean {
     if (this.failed) return true;
     const before = this.takeHead() + text;
     if (bytes.length <= SMALL_PIECE_BYTES_MAX) {
       // Few bytes are sent fastest as text, which is also a copy.
-      if (transient) return this.join(before + latin1(bytes, 0, bytes.length) + after);
-      return this.gather(before, bytes, after);
+      if (memory.copies || bytes.length <= JOINED_BYTES_MAX)
+        return this.join(before + latin1(bytes, 0, bytes.length) + after);
+      return this.gather(before, bytes, after, memory);
     }
     this.writeGathered();
     const { socket } = this;
-    const kept = transient ? Buffer.from(bytes) : bytes;
+    const kept = this.loans.keep(bytes, memory);
     if (before === "" && after === "") socket.write(kept, this.written);
     else {
       socket.cork();
@@ -161,17 +164,20 @@ export class RequestWriter implements Guarded {
 
   /** Postpones text to the end of the turn, to be sent together with other data of the turn. */
   private join(text: string): boolean {
-    if (this.gathering) this.writeGathered();
+    if (this.gathering) {
+      this.socket.write(text, "latin1");
+      return this.gathered();
+    }
     if (this.joined === "") batch(this);
     this.joined += text;
     return this.joined.length < GATHERED_BYTES_MAX || this.writeGathered();
   }
 
   /**
-   * Postpones small pieces to the end of the turn, to go out in one system call: a read often brings several TLS
-   * records or HTTP/2 frames. They are not copied, so the caller must not reuse them.
+   * Postpones a small piece to the end of the turn, to go out with others in one system call: a read often brings
+   * several TLS records or HTTP/2 frames.
    */
-  private gather(before: string, bytes: Uint8Array, after: string): boolean {
+  private gather(before: string, bytes: Buffer, after: string, memory: Memory): boolean {
     const { socket } = this;
     if (this.joined !== "") this.writeGathered();
     if (!this.gathering) {
@@ -181,15 +187,27 @@ export class RequestWriter implements Guarded {
       batch(this);
     }
     if (before !== "") socket.write(before, "latin1");
-    socket.write(bytes);
+    socket.write(this.loans.keep(bytes, memory));
     if (after !== "") socket.write(after, "latin1");
-    const more = ++this.pieces < GATHERED_PIECES_MAX && socket.writableLength < GATHERED_BYTES_MAX;
+    return this.gathered();
+  }
+
+  private gathered(): boolean {
+    const more = ++this.pieces < GATHERED_PIECES_MAX && this.socket.writableLength < GATHERED_BYTES_MAX;
     return more || this.writeGathered();
   }
 
+  /** @returns whether everything reached the kernel */
   private notifyListener(): boolean {
     this.listener.onWrite();
-    return !this.pending;
+    if (this.pending) return false;
+    this.loans.giveBack();
+    return true;
+  }
+
+  /** The socket is closed: nothing of its writes is needed. */
+  close(): void {
+    this.loans.giveBack();
   }
 
   private takeHead(): string {
@@ -199,6 +217,8 @@ export class RequestWriter implements Guarded {
   }
 
   private readonly written = (error?: Error | null): void => {
-    if (error == null && !this.failed && !this.pending) guarded(this.listener, this.listener.onWritten);
+    if (this.pending) return;
+    this.loans.giveBack();
+    if (error == null && !this.failed) guarded(this.listener, this.listener.onWritten);
   };
 }

@@ -1,6 +1,7 @@
 import type { LookupFunction } from "node:net";
 import type { ErrorToken } from "../../model/index.js";
 import type { Guarded } from "../sockets/guarded.js";
+import type { Memory } from "../sockets/memory.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { Faults } from "../dispatch/workerContext.js";
 import type { UpstreamTls } from "./upstreamTls.js";
@@ -16,10 +17,10 @@ export interface ResponseReader extends Guarded {
   /** The final head, or 101. */
   onResponseHead(head: ParsedResponse): void;
   /**
-   * A piece of the body; false to pause until `resume`. Until then the piece stays valid, unless it is transient: then
-   * only until the call returns.
+   * A piece of the body, in that memory; false to pause until `resume`. Pieces of a read that has begun arrive all the
+   * same.
    */
-  onResponseData(chunk: Buffer, transient: boolean): boolean;
+  onResponseData(chunk: Buffer, memory: Memory): boolean;
   /** All bytes of one read were processed: nothing more is available for now. */
   onResponsePause(): void;
   /** The response is complete. */

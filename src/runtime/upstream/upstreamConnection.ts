@@ -161,7 +161,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   onBytes(chunk: Buffer, from: number, to: number): void {
     const piece = from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
-    if (this.response?.onResponseData(piece, this.buffer.transient) === false) this.pause();
+    if (this.response?.onResponseData(piece, this.buffer.memory) === false) this.pause();
   }
 
   onWrite(): void {
@@ -371,6 +371,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private closed(): void {
+    this.request.close();
     this.owner.closed(this);
     this.closedEarly("upstream closed connection");
   }

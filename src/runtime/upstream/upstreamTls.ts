@@ -124,6 +124,7 @@ export class TlsConnection implements Link {
   readonly tcp: Socket;
   endedInOrder = false;
   looksUp = false;
+  /** The end of TCP is the next thing that TLS is told. */
   private tcpEnded = false;
 
   constructor(
@@ -160,10 +161,9 @@ export class TlsConnection implements Link {
     noteLookup(this, options);
     keepReadableAfterWriteErrors(tcp);
     if (first !== undefined) tcp.write(first);
-    tcp.on("end", () => {
-      this.tcpEnded = true;
-      carrier.push(null);
-    });
+    tcp.on("end", () => void carrier.push(null));
+    // Before TLS learns of this end: what came before it has then passed TLS, however long that took.
+    carrier.on("end", () => (this.tcpEnded = true));
     this.socket = tls.begin(carrier);
     tcp.on("close", () => this.socket.destroy());
     this.noteEnd();
@@ -172,7 +172,10 @@ export class TlsConnection implements Link {
     this.socket.cork();
   }
 
-  /** When a stream ends is seen by its consumer later, and later still while it is paused. */
+  /**
+   * The order is judged where both ends enter TLS: behind it, and while its reader pauses, either may be late. Only a
+   * flowing stream shows its end to a reader, so the end is seen where it is pushed.
+   */
   private noteEnd(): void {
     const { socket } = this;
     const push = socket.push.bind(socket);

@@ -1,4 +1,5 @@
 import { sweptItems } from "../sockets/deadlines.js";
+import { keptPieces } from "../sockets/memory.js";
 import { lentBytes } from "../sockets/sendPace.js";
 import { tally } from "../exchange/tally.js";
 import type { RunningExchange } from "../exchange/exchange.js";
@@ -29,6 +30,8 @@ export interface Holdings {
   readonly queuedRequests: number;
   /** Files that are open to be sent. */
   readonly openFiles: number;
+  /** Pieces of reused memory that wait to be written (`sockets/memory.ts`). */
+  readonly keptPieces: number;
   /** Memory on loan to transfers beyond their small pieces (`sockets/sendPace.ts`). */
   readonly lentBytes: number;
   /** How much clients over HTTP/2 may send beyond the first windows of their connections. */
@@ -70,6 +73,7 @@ export function holdingsOf({ gate, http2, routes }: Holders): Holdings {
     http2Streams: http2.streams,
     ...routes.holdings(),
     openFiles: filesOpened - filesClosed,
+    keptPieces: keptPieces(),
     lentBytes: lentBytes(),
     lentWindowBytes: http2.windows.lent,
     sweptItems: sweptItems(),
