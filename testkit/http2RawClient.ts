@@ -171,7 +171,7 @@ export function hpack(fields: readonly (readonly [string, string])[]): Buffer {
   );
 }
 
-function literal(text: string): Buffer {
+export function literal(text: string): Buffer {
   const bytes = Buffer.from(text, "latin1");
   const length: number[] = [];
   if (bytes.length < 0x7f) length.push(bytes.length);

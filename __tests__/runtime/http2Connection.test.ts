@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
@@ -23,7 +24,7 @@ import {
   respond,
   startHttp2Server,
 } from "../../testkit/http2Server.js";
-import { eventually } from "../../testkit/waiting.js";
+import { eventually, settled } from "../../testkit/waiting.js";
 
 /** Flow control, timers, tunnels and the limits of a connection. */
 
@@ -803,14 +804,15 @@ describe("a connection that has ended", () => {
     await begin(keepAliveMs, (exchange) => (responses++, respond(exchange, 204, "", headers)));
     await client.next((f) => f.type === Frame.SETTINGS);
     client.socket.pause();
-    // In one read, as no other follows while much is to be written.
+    // More than the proxy responds to while much is to be written.
     const requests = Array.from({ length: 200 }, (_, i) =>
       frame(Frame.HEADERS, END_HEADERS | END_STREAM, 2 * i + 1, hpack(GET)),
     );
     client.socket.write(Buffer.concat(requests));
-    await eventually(() => responses === 200);
     // The kernels take what they take before time passes.
+    await settled(() => responses);
     await later(500);
+    expect([responses > 8, responses < 200]).toEqual([true, true]);
   }
 
   test("goes after a send timeout if its client reads nothing", async () => {
@@ -979,4 +981,22 @@ describe("floods", () => {
     await client.whenClosed();
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * MiB);
   });
+});
+
+test("after its last request a connection ends, and what was on its way is served", async () => {
+  const limited = await startHttp2Server({
+    config: { limits: { keepAliveRequestsMax: 3 } },
+    actions: { "/": (exchange) => respond(exchange, 200, exchange.request.path) },
+  });
+  const session = connectHttp2(limited.port);
+  const goaway = once(session, "goaway");
+  const closed = once(session, "close");
+  const responses = await Promise.all(
+    Array.from({ length: 10 }, (_, i) => ask(session, { ":path": `/${i}` })),
+  );
+  expect(responses.map(({ body }) => body)).toEqual(responses.map((_, i) => `/${i}`));
+  const [code] = (await goaway) as [number];
+  expect(code).toBe(0);
+  await closed;
+  await limited.close();
 });

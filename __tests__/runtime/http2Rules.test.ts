@@ -21,6 +21,7 @@ let server: Http2Server;
 
 beforeAll(async () => {
   server = await startHttp2Server({
+    config: { limits: { keepAliveRequestsMax: 100_000 } },
     actions: {
       "/": (exchange) => {
         const { method } = exchange.request;

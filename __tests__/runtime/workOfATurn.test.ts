@@ -2,9 +2,19 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { END_HEADERS, frame, Frame, hpack, RawClient } from "../../testkit/http2RawClient.js";
+import { Http1Exchange } from "../../src/runtime/server/http1Exchange.js";
+import {
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  Frame,
+  hpack,
+  RawClient,
+  literal,
+} from "../../testkit/http2RawClient.js";
 import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 import { eventually, nextEvent } from "../../testkit/waiting.js";
+import { tally } from "../../src/runtime/exchange/tally.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
 /**
@@ -21,6 +31,9 @@ const FRAMES_A_TURN_MAX = 6_000;
 const RECORDS = 8_000;
 const CHUNK = "1\r\nx\r\n";
 const END = "0\r\n\r\n";
+/** Informational responses, as small as they are. */
+const INTERIM = 2_000;
+const HINTS = "HTTP/1.1 103 E\r\n\r\n".repeat(INTERIM);
 const RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 let front: EveryProtocol;
@@ -38,13 +51,20 @@ beforeAll(async () => {
     peer.socket.on("data", (chunk: Buffer) => {
       const read = chunk.toString("latin1");
       if (read.startsWith("POST")) requests++;
+      if (read.startsWith("GET /early"))
+        return void peer.send(`${HINTS}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate`);
+      if (read.startsWith("GET /ends"))
+        return void peer.send(`${HINTS}HTTP/1.1 200 OK\r\n\r\nlate`).socket.end();
       if (read.startsWith("GET")) {
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").send(CHUNK.repeat(COUNT) + END);
       } else if (read.endsWith(END)) peer.send(RESPONSE);
     });
   }).listen();
   front = await startEveryProtocol({
-    routes: [{ name: "web", path: "/", action: { type: "proxy", upstream: "web" } }],
+    routes: [
+      { name: "web", path: "/", action: { type: "proxy", upstream: "web" } },
+      { name: "here", path: "/here", action: { type: "respond", status: 204 } },
+    ],
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
   });
   const { body } = RequestWriter.prototype;
@@ -75,6 +95,23 @@ beforeEach(() => {
   next();
 });
 afterEach(() => void (counting = false));
+
+/** How many requests ended in the turn with the most of them, until all have. */
+async function requestsATurn(count: number): Promise<number> {
+  const before = tally.exchangesOver;
+  let most = 0;
+  let seen = before;
+  let over = false;
+  const look = (): void => {
+    most = Math.max(most, tally.exchangesOver - seen);
+    seen = tally.exchangesOver;
+    if (!over) setImmediate(look);
+  };
+  look();
+  await eventually(() => tally.exchangesOver - before >= count);
+  over = true;
+  return most;
+}
 
 const pieces = () => ({
   most: Math.max(...inTurn.values()),
@@ -168,3 +205,65 @@ test.each([[[1]], [[1, 3]]])("DATA frames of a byte are spread over turns (strea
   client.destroy();
   expect(pieces().most).toBeLessThan(FRAMES_A_TURN_MAX);
 });
+
+/** Those of one read; without a limit that is most of them. */
+const REQUESTS = 900;
+const REQUESTS_A_TURN_MAX = 100;
+
+test.each([false, true])("pipelined requests are spread over turns (TLS: %s)", async (secure) => {
+  const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+  const most = requestsATurn(REQUESTS);
+  client.send("GET /here HTTP/1.1\r\nHost: a\r\n\r\n".repeat(REQUESTS));
+  expect(await most).toBeLessThan(REQUESTS_A_TURN_MAX);
+  await eventually(() => client.received.split("HTTP/1.1 204").length > REQUESTS);
+  client.socket.destroy();
+});
+
+// A client says a head of kilobytes with some bytes, because the proxy has learnt its fields.
+test.each([
+  ["ordinary", "x", REQUESTS_A_TURN_MAX],
+  ["the longest", "a,".repeat(1_800), 40],
+])("requests of a few bytes are spread over turns: %s", async (_what, value, limit) => {
+  const client = await RawClient.connect(front.securePort);
+  const head: [string, string][] = [
+    [":method", "HEAD"],
+    [":scheme", "https"],
+    [":authority", "a"],
+    [":path", "/here"],
+  ];
+  // Literal with incremental indexing (RFC 7541, 6.2.1), and then its index, seven times.
+  const field = Buffer.concat([Buffer.from([0x40]), literal("accept"), literal(value)]);
+  client.send(Frame.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([hpack(head), field]));
+  await eventually(() => client.frames.some(({ stream }) => stream === 1));
+  const most = requestsATurn(REQUESTS);
+  const again = Buffer.concat([hpack(head), Buffer.alloc(7, 0x80 | 62)]);
+  const frames = Array.from({ length: REQUESTS }, (_, i) =>
+    frame(Frame.HEADERS, END_HEADERS | END_STREAM, 2 * i + 3, again),
+  );
+  client.socket.write(Buffer.concat(frames));
+  expect(await most).toBeLessThan(limit);
+  client.destroy();
+});
+
+test.each([false, true])(
+  "informational responses are spread over turns, and the response after them is whole (ends: %s)",
+  async (ends) => {
+    const client = await connectTo(front.plainPort);
+    let most = 0;
+    let inTurn = 0;
+    const informational = jest
+      .spyOn(Http1Exchange.prototype, "sendInformational")
+      .mockImplementation(() => void (most = Math.max(most, ++inTurn)));
+    const look = (): void => {
+      inTurn = 0;
+      if (counting) setImmediate(look);
+    };
+    look();
+    client.send(`GET /${ends ? "ends" : "early"} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await client.receives("late");
+    client.socket.destroy();
+    expect(informational.mock.calls).toHaveLength(INTERIM);
+    informational.mockRestore();
+    expect(most).toBeLessThan(REQUESTS_A_TURN_MAX);
+  },
+);

@@ -29,7 +29,8 @@ export const limits = z
       1,
       1_000_000_000,
       "requests",
-      "Requests on one HTTP/1.1 connection before the proxy closes it.",
+      "Requests on one connection before the proxy closes the connection. Over HTTP/2 requests that are running, or " +
+        "on their way, are served first.",
     ),
     concurrentStreamsMax: count(
       128,

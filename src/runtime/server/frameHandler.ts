@@ -1,7 +1,7 @@
 import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { LASTING } from "../sockets/memory.js";
-import { countWork } from "../sockets/turn.js";
+import { countHead, countWork } from "../sockets/turn.js";
 import type { Http2Exchange, StreamConnection } from "./http2Exchange.js";
 import { FieldBlock, type FrameSink, uint31, uint32 } from "../codec/http2/frames.js";
 import { FloodKind } from "./floodGuard.js";
@@ -65,6 +65,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     // Whatever becomes of it, it counts (RFC 9113, 6.8 and 6.9).
     if (!connection.window.take(length))
       throw new ConnectionError(ErrorCode.FlowControlError, "DATA beyond the connection's window");
+    // Each frame costs as much as a piece, even one without data.
+    countWork(1, 0);
     this.uncounted = length;
     this.hadData = false;
     this.target = undefined;
@@ -82,7 +84,6 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   onDataPiece(chunk: Buffer, from: number, to: number): void {
     const { target } = this;
     this.hadData = true;
-    countWork(1, 0);
     if (target === undefined || target.closed) return;
     this.uncounted -= to - from;
     if (target.body!.data(chunk, from, to, LASTING)) return;
@@ -104,6 +105,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
 
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     this.checkOrder(type, stream, flags);
+    countWork(1, 0);
     switch (type) {
       case FrameType.Headers:
         return this.onHeaders(flags, stream, bytes, from, to);
@@ -206,6 +208,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     const { connection, decoder } = this;
     // Decoded even if the stream does not matter: the table must stay the same as the client's (RFC 9113, 4.3).
     const complete = decoder.decode(bytes, from, to);
+    countHead(decoder.listBytes);
     const exchange = connection.streams.get(stream);
     const ended = (flags & Flag.EndStream) !== 0;
     if (exchange !== undefined) return this.onTrailers(exchange, ended, complete);

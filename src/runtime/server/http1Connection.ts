@@ -8,6 +8,8 @@ import { closedFor } from "../listen/clientInfo.js";
 import { TLS_FLOOD } from "../sockets/node/tcpBelowTls.js";
 import { ResponseWriter, type WriteListener } from "./http1Writer.js";
 import { ChunkError } from "../codec/http1/chunkDecoder.js";
+import { countHead } from "../sockets/turn.js";
+import type { Taker } from "../sockets/pacedReader.js";
 import { ClientInput } from "../sockets/clientInput.js";
 import { type ExchangeConnection, Http1Exchange } from "./http1Exchange.js";
 import { HeadError } from "../codec/http1/fields.js";
@@ -40,15 +42,13 @@ const DRAIN_IDLE_MS = 1_000;
 const HALF_CLOSED_MS = 1_000;
 
 /** One client connection speaking HTTP/1.1: reads requests one after the other and responds to them in order. */
-export class Http1Connection implements ExchangeConnection, WriteListener {
+export class Http1Connection implements ExchangeConnection, Taker, WriteListener {
   private state: State = State.Head;
   private readonly socket: Socket;
   private readonly input: ClientInput;
   private readonly writer: ResponseWriter;
   private readonly reader: HeadReader;
   private exchange: Http1Exchange | undefined = undefined;
-  /** Bytes that arrived before they were wanted. */
-  private stash: Buffer | undefined = undefined;
   private receiving = false;
   private halfClosed = false;
   private served = 0;
@@ -69,7 +69,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     this.reader = new HeadReader(limits.headBytesMax, limits.requestLineBytesMax);
     this.readDeadline = coarseNow() + timeouts.requestHeadMs;
     const secure = client.scheme === "https";
-    this.input = new ClientInput(socket, secure, (chunk) => guarded(this, this.receive, chunk));
+    this.input = new ClientInput(socket, secure, this);
     this.socket = this.input.socket;
     this.writer = new ResponseWriter(this.socket, this);
     if (!secure) this.writer.direct();
@@ -84,13 +84,13 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   /** The client has ended its side, and all that it sent before was read. */
   private get inputOver(): boolean {
-    return this.halfClosed && this.stash === undefined && !this.receiving;
+    return this.halfClosed && !this.input.hasUnread && !this.receiving;
   }
 
   /** Reads on after bytes that were read before there was a connection. */
   continueAfter(read: Buffer): void {
-    this.stash = read;
-    guarded(this, this.resumeInput);
+    this.input.begin(read);
+    this.input.resume();
   }
 
   openTunnel(): void {
@@ -99,25 +99,13 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   }
 
   inputWanted(): void {
-    if (this.input.paused) this.resumeInput();
+    if (this.input.paused) this.input.resume();
   }
 
   pauseInput(): void {
     if (this.input.paused) return;
     this.readDeadline = Infinity;
     this.input.pause();
-  }
-
-  resumeInput(): void {
-    this.input.paused = false;
-    if (!this.receiving && this.stash !== undefined) {
-      const stash = this.stash;
-      this.stash = undefined;
-      this.receive(stash);
-      if (this.inputOver) this.clientEnded();
-    }
-    // The sink may have paused again while the stash was delivered.
-    if (!this.input.paused) this.input.resume();
   }
 
   mayKeepAlive(exchange: Http1Exchange): boolean {
@@ -173,7 +161,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   /** Stops taking requests: an idle connection is closed, a busy one after its response. */
   drain(): void {
     // A request may already be on its way: closing now would cut it without a response (RFC 9112, 9.6).
-    if (this.state === State.Head && this.reader.empty && this.stash === undefined) {
+    if (this.state === State.Head && this.reader.empty && !this.input.hasUnread) {
       this.readDeadline = Math.min(this.readDeadline, coarseNow() + DRAIN_IDLE_MS);
     }
   }
@@ -220,7 +208,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     // The time did not run while input was held.
     const { requestHeadMs, keepAliveMs } = this.context.config.timeouts;
     this.readDeadline = coarseNow() + (this.reader.empty ? keepAliveMs : requestHeadMs);
-    this.resumeInput();
+    this.input.resume();
   }
 
   onWrite(): void {
@@ -233,28 +221,26 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     else this.writeDeadline = coarseNow() + this.sendTimeoutMs;
   }
 
-  private receive(chunk: Buffer): void {
+  take(chunk: Buffer): number {
     this.receiving = true;
     let at = 0;
-    while (at < chunk.length && !this.holds(chunk, at)) at = this.consume(chunk, at);
+    while (at < chunk.length && !this.leaves(at)) at = this.consume(chunk, at);
     this.receiving = false;
-    if (this.state !== State.Body) return;
+    if (this.inputOver && at === chunk.length) this.clientEnded();
+    if (this.state !== State.Body) return at;
     const body = this.exchange!.body!;
     if (body.attached) this.input.fit(body.left, chunk.length);
+    return at;
   }
 
-  /** Keeps bytes that must not be read yet: those after a complete request. */
-  private holds(chunk: Buffer, at: number): boolean {
+  /** Whether bytes after a complete request must not be read yet. */
+  private leaves(at: number): boolean {
     const waits =
       this.state === State.Responding ||
       // No further responses are made for a client that does not read its responses.
       (this.state === State.Head && this.writer.pending);
-    if (!waits) return false;
-    const rest = chunk.subarray(at);
-    // The receive buffer is only ours during this call.
-    this.stash = this.stash === undefined ? Buffer.from(rest) : Buffer.concat([this.stash, rest]);
-    this.pauseInput();
-    return true;
+    if (waits) this.pauseInput();
+    return waits || (this.state === State.Head && at > 0 && this.input.hasEnough());
   }
 
   /** Takes bytes from `at` on and returns where it stopped. */
@@ -279,6 +265,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const request = this.parseHead(chunk, at);
     if (request === undefined) return chunk.length;
     const { next } = reader;
+    countHead(next - at);
     reader.release();
     this.begin(request);
     return next;
@@ -343,7 +330,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     this.readDeadline =
       coarseNow() + (this.registry.draining ? Math.min(keepAliveMs, DRAIN_IDLE_MS) : keepAliveMs);
     // Inside `receive` its loop continues.
-    if (!this.receiving && (this.stash !== undefined || this.input.paused)) this.resumeInput();
+    if (!this.receiving && (this.input.hasUnread || this.input.paused)) this.input.resume();
   }
 
   /** Responds to a head that cannot be routed, from the default server (decisions 1.2), and closes. */
@@ -360,7 +347,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   linger(): void {
     this.state = State.Lingering;
-    this.stash = undefined;
+    this.input.drop();
     // Its head may be long and the client slow; with thousands of them, garbage collection would be slow too.
     this.exchange = undefined;
     this.lingerUntil = coarseNow() + LINGER_TOTAL_MS;

@@ -7,7 +7,7 @@ import type { ClientInfo } from "../exchange/exchange.js";
 import { closedFor } from "../listen/clientInfo.js";
 import { unsentBytes } from "../sockets/node/peer.js";
 import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tcpBelowTls.js";
-import { rest, turnIsFull } from "../sockets/turn.js";
+import { PacedReader, type Taker } from "../sockets/pacedReader.js";
 import type { WorkerContext } from "../dispatch/workerContext.js";
 import { Http2Exchange } from "./http2Exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
@@ -52,7 +52,7 @@ const enum State {
 }
 
 /** One client connection speaking HTTP/2: its streams, and their shared state. */
-export class Http2Connection implements FramedConnection {
+export class Http2Connection implements FramedConnection, Taker {
   readonly streams = new Map<number, Http2Exchange>();
   readonly closedStreams = new ClosedStreams();
   readonly outbox: Outbox;
@@ -63,7 +63,10 @@ export class Http2Connection implements FramedConnection {
   initialSendWindow = INITIAL_WINDOW_BYTES;
   lastStream = 0;
   private state = State.Open;
+  /** Requests so far. */
+  private served = 0;
   private readonly overhead: TlsOverhead;
+  private readonly input: PacedReader;
   private readonly reader: FrameReader;
   private readonly frames: FrameHandler;
   /** Deadlines on the coarse clock; Infinity if none is set. This one counts while there is no stream. */
@@ -96,6 +99,7 @@ export class Http2Connection implements FramedConnection {
     this.guard = new FloodGuard(config.limits.streamResetsPerSecondMax);
     this.frames = new FrameHandler(this, config);
     this.reader = new FrameReader(this.frames);
+    this.input = new PacedReader(socket, this);
     this.idleDeadline = coarseNow() + config.timeouts.requestHeadMs;
     this.overhead = new TlsOverhead(socket);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
@@ -124,6 +128,7 @@ export class Http2Connection implements FramedConnection {
     const exchange = new Http2Exchange(this, id, request, client, server, window, ended, dispatcher);
     this.streams.set(id, exchange);
     this.outbox.pace.begin();
+    if (++this.served >= config.limits.keepAliveRequestsMax) this.drain();
     if (refusal === undefined && complete && !malformed) {
       guarded(exchange, exchange.dispatch, dispatcher);
       exchange.body?.begin();
@@ -278,22 +283,22 @@ export class Http2Connection implements FramedConnection {
   private receive(chunk: Buffer): void {
     this.overhead.took(chunk.length);
     if (this.state === State.Ended) return this.extendLinger();
-    guarded(this, this.read, chunk);
-    // No further requests are read from a client that does not read its responses.
-    if (this.overfull) this.socket.pause();
-    else if (turnIsFull()) rest(this.socket, () => !this.overfull);
+    this.input.arrived(chunk);
   }
 
-  private get overfull(): boolean {
+  /** No further requests are read from a client that does not read its responses. */
+  get inputPaused(): boolean {
     return this.outbox.at > OUTBOX_BYTES_MAX;
   }
 
-  private read(chunk: Buffer): void {
-    this.reader.read(chunk);
+  take(chunk: Buffer): number {
+    return this.reader.read(chunk, this.hasEnough);
   }
 
+  private readonly hasEnough = (): boolean => this.inputPaused || this.input.hasEnough();
+
   private written(): void {
-    if (this.socket.isPaused()) this.socket.resume();
+    if (this.socket.isPaused()) this.input.readOn();
     this.scheduler.pump();
     this.outbox.flush();
   }
@@ -309,13 +314,7 @@ export class Http2Connection implements FramedConnection {
   private failed(error: ConnectionError): void {
     if (this.state === State.Ended) return;
     const { client, context } = this;
-    const level =
-      error.code === ErrorCode.InternalError
-        ? "crit"
-        : error.code === ErrorCode.EnhanceYourCalm
-          ? "warn"
-          : "info";
-    context.mainError.write(level, closedFor(error.message, client, "HTTP/2 "));
+    context.mainError.write(error.level, closedFor(error.message, client, "HTTP/2 "));
     this.goAway(error.code);
     // A client that broke the rules gets no more time.
     this.closeDeadline = coarseNow() + CLOSE_MS;
@@ -330,6 +329,7 @@ export class Http2Connection implements FramedConnection {
     const unwritten = this.outbox.writing;
     this.state = State.Ended;
     this.reader.stopped = true;
+    this.input.drop();
     this.outbox.finish();
     this.socket.end(() => this.linger(unwritten));
     this.socket.resume();

@@ -6,7 +6,8 @@ import type { Memory } from "./memory.js";
 import { reportReset } from "./node/peer.js";
 import { TlsOverhead } from "./node/tcpBelowTls.js";
 import { ReceiveBuffer } from "./receiveBuffer.js";
-import { rest, turnIsFull } from "./turn.js";
+import { PacedReader, type Taker } from "./pacedReader.js";
+import { turnIsFull } from "./turn.js";
 
 /** How often a client is checked while nothing is read from it. */
 const LOOK_MS = 5_000;
@@ -22,23 +23,44 @@ export class ClientInput {
   private lookAt = Infinity;
   private readonly overhead: TlsOverhead | undefined;
 
-  /** @param received called with every read */
-  constructor(accepted: Socket, secure: boolean, received: (chunk: Buffer) => void) {
+  private readonly reader: PacedReader;
+
+  constructor(accepted: Socket, secure: boolean, taker: Taker) {
     const overhead = secure ? new TlsOverhead(accepted as TLSSocket) : undefined;
     this.overhead = overhead;
     const receive = (chunk: Buffer): void => {
       overhead?.took(chunk.length);
-      received(chunk);
-      if (turnIsFull()) rest(this.socket, this.wanted);
+      this.reader.arrived(chunk);
     };
     this.buffer = new ReceiveBuffer(secure);
     const moved = secure ? undefined : adopt(accepted, this.buffer, receive);
     this.socket = moved ?? accepted;
+    this.reader = new PacedReader(this.socket, taker);
     if (secure) readInto(accepted as TLSSocket, this.buffer, receive);
     // Bytes decrypted together with the end of a handshake are already in the stream.
     if (moved === undefined) accepted.on("data", receive);
     // The gate counts connections by the accepted socket, which nothing else closes.
     else moved.on("close", () => accepted.destroy());
+  }
+
+  /** Whether bytes have arrived that wait. */
+  get hasUnread(): boolean {
+    return this.reader.hasUnread;
+  }
+
+  /** Whether the next request is for another turn. */
+  hasEnough(): boolean {
+    return this.reader.hasEnough();
+  }
+
+  /** Bytes that were read before there was this connection; taken when it reads on. */
+  begin(read: Buffer): void {
+    this.reader.begin(read);
+  }
+
+  /** Forgets bytes that wait. */
+  drop(): void {
+    this.reader.drop();
   }
 
   /** The memory that the bytes just read are in. */
@@ -59,7 +81,7 @@ export class ClientInput {
 
   resume(): void {
     this.paused = false;
-    this.socket.resume();
+    this.reader.readOn();
   }
 
   /** Sizes the buffer for a transfer; see {@link ReceiveBuffer.fit}. Reads that make much work do not get larger. */
@@ -71,8 +93,6 @@ export class ClientInput {
   release(): void {
     this.buffer.release();
   }
-
-  private readonly wanted = (): boolean => !this.paused;
 
   /**
    * While nothing is read, for instance because an upstream takes no more of an upload, the client could go away

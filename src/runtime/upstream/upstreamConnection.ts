@@ -2,15 +2,13 @@ import type { Socket } from "node:net";
 import { guarded } from "../sockets/guarded.js";
 import type { UpstreamAddress, UpstreamConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
-import { ChunkDecoder, ChunkError, type ChunkSink } from "../codec/http1/chunkDecoder.js";
-import { HeadError } from "../codec/http1/fields.js";
-import { HeadReader } from "../codec/http1/headReader.js";
-import { CR } from "../codec/http1/syntax.js";
 import { reportReset } from "../sockets/node/peer.js";
 import { readDirectly } from "../sockets/node/reads.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
-import { countWork, rest, turnIsFull } from "../sockets/turn.js";
-import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
+import { PacedReader, type Taker } from "../sockets/pacedReader.js";
+import type { ParsedResponse } from "../codec/http1/responseHead.js";
+import { isInvalid, ResponseParser, type ResponseSink, Stage } from "./responseParser.js";
+import { countConnect, turnIsFull } from "../sockets/turn.js";
 import type { ConnectionOpener, ConnectionOwner, ResponseReader } from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
@@ -18,19 +16,8 @@ import { isRefusal } from "./outage.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
 import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
-/** 1xx responses allowed before the final one: one a second reports the progress of an upload of a day (104). */
-const INFORMATIONAL_MAX = 100_000;
-const HEADER_COUNT_MAX = 500;
-
-const enum State {
-  Idle,
-  Head,
-  Body,
-  Tunnel,
-}
-
 /** One connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
-export class UpstreamConnection implements ChunkSink, WriteListener {
+export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   /** True if an earlier request got a response on this connection. */
   reused = false;
   /** The upstream refused it. */
@@ -44,28 +31,25 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** When it was begun, and the same on the coarse clock. */
   private readonly begunAt = Date.now();
   readonly openedAt = coarseNow();
-  private state: State = State.Idle;
+  /** No request was begun since the last response. */
+  private idle = true;
   /** Where the request is written. */
   readonly request: RequestWriter;
   private readonly link: Link;
   private readonly socket: Socket;
   private readonly buffer: ReceiveBuffer;
-  private readonly reader: HeadReader;
+  private readonly input: PacedReader;
+  private readonly parser: ResponseParser;
   private response: ResponseReader | undefined = undefined;
-  private method = "";
-  private head: ParsedResponse | undefined = undefined;
-  private decoder: ChunkDecoder | undefined = undefined;
-  private remaining = 0;
-  private informational = 0;
   private responded = false;
   private requestSent = false;
-  /** The response is complete. */
-  private done = false;
   /** Waits for it to be established, with no request yet. */
   private opener: ConnectionOpener | undefined = undefined;
   /** The upstream is known to have reset the connection, and not to have ended it before. */
   private reset = false;
-  private paused = false;
+  inputPaused = false;
+  /** The upstream's end arrived before all was read that it sent before. */
+  private endArrived = false;
   private readDeadline = Infinity;
   private writeDeadline = Infinity;
 
@@ -75,13 +59,15 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     private readonly owner: ConnectionOwner<UpstreamConnection>,
     header?: Buffer,
   ) {
-    this.reader = new HeadReader(config.headBytesMax, config.headBytesMax);
+    this.parser = new ResponseParser(config.headBytesMax, this);
     const { tls, lookup } = owner;
     this.buffer = new ReceiveBuffer(tls !== undefined);
     this.link = openLink({ ...address, lookup }, tls, this.buffer, this.receive, header);
     this.socket = this.link.socket;
+    this.input = new PacedReader(this.socket, this);
     this.request = new RequestWriter(this.socket, this);
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
+    countConnect();
     this.socket.on(tls ? "secureConnect" : "connect", () => guarded(this, this.connected));
     this.socket.on("end", () => guarded(this, this.ended));
     this.socket.on("error", (error) => guarded(this, this.errored, error));
@@ -102,12 +88,10 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** Begins a request: everything up to `finish` belongs to it. */
   begin(response: ResponseReader, method: string, head: string): void {
     this.response = response;
-    this.method = method;
     this.responded = false;
     this.requestSent = false;
-    this.done = false;
-    this.informational = 0;
-    this.state = State.Head;
+    this.idle = false;
+    this.parser.begin(method);
     this.readDeadline = Infinity;
     this.request.begin(head);
   }
@@ -116,20 +100,20 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   finish(): void {
     this.request.end();
     this.requestSent = true;
-    if (!this.request.pending && !this.paused) this.armRead();
+    if (!this.request.pending && !this.inputPaused) this.armRead();
   }
 
   pause(): void {
-    this.paused = true;
+    this.inputPaused = true;
     this.readDeadline = Infinity;
     this.socket.pause();
   }
 
   resume(): void {
-    if (!this.paused) return;
-    this.paused = false;
+    if (!this.inputPaused) return;
+    this.inputPaused = false;
     if (this.timesReads) this.armRead();
-    this.socket.resume();
+    this.input.readOn();
   }
 
   /** Half-closes a tunnel in the client's direction. */
@@ -142,7 +126,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   destroy(): void {
     this.response = undefined;
     // In a tunnel, the peer may still have to read sent data.
-    this.cut(this.opening || this.state === State.Tunnel);
+    this.cut(this.opening || this.parser.stage === Stage.Tunnel);
   }
 
   sweep(now: number): void {
@@ -159,8 +143,19 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     else response.onFault(error);
   }
 
-  onBytes(chunk: Buffer, from: number, to: number): void {
-    const piece = from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
+  get wantsList(): boolean {
+    return this.response!.wantsList;
+  }
+
+  onInformational(head: ParsedResponse): void {
+    this.response!.onInformational(head);
+  }
+
+  onHead(head: ParsedResponse): void {
+    this.response!.onResponseHead(head);
+  }
+
+  onPiece(piece: Buffer): void {
     if (this.response?.onResponseData(piece, this.buffer.memory) === false) this.pause();
   }
 
@@ -171,9 +166,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   onWritten(): void {
-    const isReading = this.state === State.Head || this.state === State.Body;
+    const isReading = !this.idle && this.parser.stage !== Stage.Tunnel;
     this.writeDeadline = Infinity;
-    if (this.requestSent && isReading && !this.paused) this.armRead();
+    if (this.requestSent && isReading && !this.inputPaused) this.armRead();
     this.response?.onRequestDrain();
   }
 
@@ -214,90 +209,55 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, readTimeoutMs) : readTimeoutMs);
   }
 
-  private readonly receive = (chunk: Buffer): void => guarded(this, this.received, chunk);
+  private readonly receive = (chunk: Buffer): void => this.input.arrived(chunk);
 
-  private received(chunk: Buffer): void {
-    const idle = this.state === State.Idle;
+  take(chunk: Buffer): number {
+    const at = this.received(chunk);
+    if (this.endArrived && at === chunk.length) this.ended();
+    return at;
+  }
+
+  /** @returns index of the first byte that is for another turn */
+  private received(chunk: Buffer): number {
+    const { idle, parser } = this;
     // On a reused connection, a response without a request belongs to the previous response.
     if (this.reused && (idle || this.request.unsent)) this.owner.onStrayBytes();
-    if (idle) return this.destroy();
+    if (idle) this.destroy();
     // The request has not been sent yet, and goes to another connection.
-    if (this.request.unsent) return this.fail(failures.TOO_EARLY);
+    else if (this.request.unsent) this.fail(failures.TOO_EARLY);
+    if (idle || this.request.unsent) return chunk.length;
     this.responded = true;
     let at = 0;
     try {
       // The response's reader may give up with any piece of it.
-      while (at < chunk.length && !this.done && this.response !== undefined) {
-        if (this.state === State.Head) at = this.readHead(chunk, at);
-        else if (this.state === State.Body) at = this.readBody(chunk, at);
-        else {
-          this.onBytes(chunk, at, chunk.length);
-          at = chunk.length;
-        }
+      while (at < chunk.length && parser.stage !== Stage.Complete && this.response !== undefined) {
+        at = parser.step(chunk, at);
+        if (parser.stage === Stage.Head && this.input.hasEnough()) break;
       }
     } catch (error) {
-      if (!(error instanceof HeadError) && !(error instanceof ChunkError)) throw error;
-      return this.fail(failures.invalidResponse(error));
+      if (!isInvalid(error)) throw error;
+      this.fail(failures.invalidResponse(error));
     }
     // Bytes after a complete response belong to no request: such a connection is not used again.
-    if (this.done) return this.complete(at === chunk.length);
-    if (this.response === undefined) return;
-    if (turnIsFull()) rest(this.socket, () => !this.paused);
-    else this.buffer.fit(Math.max(this.remaining, -1), chunk.length, this.response.pieceBytesMax);
-    if (!this.paused && this.timesReads) this.armRead();
+    if (parser.stage === Stage.Complete) this.complete(at === chunk.length);
+    if (this.idle || this.response === undefined) return chunk.length;
+    if (!turnIsFull()) this.buffer.fit(parser.left, chunk.length, this.response.pieceBytesMax);
+    if (!this.inputPaused && this.timesReads) this.armRead();
     this.response.onResponsePause();
-  }
-
-  private readHead(chunk: Buffer, at: number): number {
-    // RFC 9112, 2.2: before requests empty lines are skipped; before a response they could be endless.
-    if (this.reader.empty && chunk[at] === CR) throw new HeadError(400, "empty line before the response");
-    if (!this.reader.read(chunk, at)) return chunk.length;
-    const { next } = this.reader;
-    const head = parseResponseHead(this.reader, this.method, HEADER_COUNT_MAX, this.response!.wantsList);
-    this.reader.release();
-    if (head.status < 200 && head.status !== 101) {
-      if (++this.informational > INFORMATIONAL_MAX)
-        throw new HeadError(400, "too many informational responses");
-      this.response!.onInformational(head);
-      return next;
-    }
-    this.head = head;
-    this.remaining = head.bodyLength;
-    this.decoder = head.bodyLength === -1 ? new ChunkDecoder() : undefined;
-    this.state = head.status === 101 ? State.Tunnel : State.Body;
-    this.response!.onResponseHead(head);
-    this.done = head.bodyLength === 0 && this.state === State.Body;
-    return next;
-  }
-
-  private readBody(chunk: Buffer, at: number): number {
-    if (this.decoder !== undefined) {
-      const next = this.decoder.decode(chunk, at, this);
-      this.done = this.decoder.done;
-      countWork(1, this.decoder.framingBytes);
-      return next;
-    }
-    if (this.remaining === UNTIL_CLOSE) {
-      this.onBytes(chunk, at, chunk.length);
-      return chunk.length;
-    }
-    const to = Math.min(chunk.length, at + this.remaining);
-    this.remaining -= to - at;
-    this.onBytes(chunk, at, to);
-    this.done = this.remaining === 0;
-    return to;
+    return at;
   }
 
   /** @param clean whether nothing came after the response */
   private complete(clean: boolean): void {
-    const { response, head } = this;
+    const { response } = this;
+    const { keepAlive } = this.parser;
     // The response's reader may have given up while it took the last piece.
     if (response === undefined) return;
     this.response = undefined;
     this.buffer.release();
-    if (!clean && head!.keepAlive) this.owner.onStrayBytes();
-    if (clean && head!.keepAlive && this.request.complete) {
-      this.state = State.Idle;
+    if (!clean && keepAlive) this.owner.onStrayBytes();
+    if (clean && keepAlive && this.request.complete) {
+      this.idle = true;
       this.reused = true;
       this.resume();
       this.settle();
@@ -306,7 +266,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private endAfterResponse(): void {
-    this.cut(this.remaining === UNTIL_CLOSE || !this.request.complete);
+    this.cut(this.parser.endsByClose || !this.request.complete);
   }
 
   /**
@@ -322,8 +282,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private ended(): void {
-    if (this.state === State.Body && this.remaining === UNTIL_CLOSE) return this.endedWithResponse();
-    if (this.state === State.Tunnel) return this.endTunnelled();
+    this.endArrived = true;
+    if (this.input.hasUnread) return;
+    const { stage, endsByClose } = this.parser;
+    if (stage === Stage.Body && endsByClose) return this.endedWithResponse();
+    if (stage === Stage.Tunnel) return this.endTunnelled();
     this.closedEarly("upstream prematurely closed connection");
   }
 
@@ -362,7 +325,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       this.request.failed = true;
       this.reset ||= error.code === "ECONNRESET";
       this.writeDeadline = Infinity;
-      if (!this.paused) this.armRead();
+      if (!this.inputPaused) this.armRead();
       return;
     }
     this.refused = this.opening && isRefusal(error);
@@ -382,7 +345,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private get doing(): string {
     if (this.opening) return `${connectingTo(this.link)} upstream`;
-    return this.state === State.Head ? "reading response header from upstream" : "reading upstream";
+    return this.parser.stage === Stage.Head ? "reading response header from upstream" : "reading upstream";
   }
 
   /** An idle connection, or one that was given up, has no request: it only ends. */

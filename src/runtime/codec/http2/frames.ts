@@ -38,14 +38,23 @@ export class FrameReader {
 
   constructor(private readonly sink: FrameSink) {}
 
-  /** @throws ConnectionError if the bytes are not HTTP/2, and any error of the sink */
-  read(chunk: Buffer): void {
+  /**
+   * Reads a chunk frame by frame.
+   *
+   * @param hasEnough asked after each frame, or piece of one: whether the rest is for another call
+   * @returns index of the first byte that was not read
+   * @throws ConnectionError if the bytes are not HTTP/2, and any error of the sink
+   */
+  read(chunk: Buffer, hasEnough: () => boolean = never): number {
     let at = this.prefaceAt < PREFACE.length ? this.readPreface(chunk) : 0;
-    while (at < chunk.length && !this.stopped) {
+    while (at < chunk.length) {
+      if (this.stopped) return chunk.length;
       if (this.left > 0) at = this.readData(chunk, at);
       else if (this.held > 0 || chunk.length - at < FRAME_HEAD_BYTES) at = this.readSplit(chunk, at);
       else at = this.readFrame(chunk, at);
+      if (hasEnough()) break;
     }
+    return at;
   }
 
   private readPreface(chunk: Buffer): number {
@@ -139,6 +148,8 @@ export class FrameReader {
     return to;
   }
 }
+
+const never = (): boolean => false;
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 

@@ -12,6 +12,8 @@ import { ConnectionError, ErrorCode } from "./protocol.js";
 export class HpackDecoder {
   /** The fields of the block that was decoded last; the array is used again for the next. */
   readonly fields: HpackField[] = [];
+  /** Bytes of these fields (RFC 9113, 6.5.2). */
+  listBytes = 0;
   /** The dynamic table, newest entry at `newest`. */
   private readonly entries = new Array<HpackField | undefined>(TABLE_ENTRIES_MAX).fill(undefined);
   private newest = 0;
@@ -30,7 +32,7 @@ export class HpackDecoder {
    * @throws ConnectionError with COMPRESSION_ERROR if the block is broken (RFC 9113, 4.3)
    */
   decode(bytes: Buffer, from: number, to: number): boolean {
-    const { fields } = this;
+    const { fields, listBytesMax } = this;
     fields.length = 0;
     let listBytes = 0;
     this.at = from;
@@ -46,9 +48,10 @@ export class HpackDecoder {
       updatable = false;
       const field = first >= 0x80 ? this.lookUp(this.integer(bytes, to, 7)) : this.literal(bytes, to, first);
       listBytes += field.size;
-      if (listBytes <= this.listBytesMax) fields.push(field);
+      if (listBytes <= listBytesMax) fields.push(field);
     }
-    return listBytes <= this.listBytesMax;
+    this.listBytes = Math.min(listBytes, listBytesMax);
+    return listBytes <= listBytesMax;
   }
 
   /** RFC 7541, 6.2. */

@@ -42,6 +42,12 @@ export class ConnectionError extends Error {
   ) {
     super(message);
   }
+
+  /** How severe it is for an administrator: a fault of the proxy, an attack, or another client that broke the rules. */
+  get level(): "crit" | "warn" | "info" {
+    if (this.code === ErrorCode.InternalError) return "crit";
+    return this.code === ErrorCode.EnhanceYourCalm ? "warn" : "info";
+  }
 }
 
 export const FRAME_HEAD_BYTES = 9;
