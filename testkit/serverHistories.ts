@@ -9,14 +9,18 @@ interface Known {
   inProgress: number;
   failures: number;
   /** Left out since a failure; `again` is when a request may try it. */
-  out: undefined | { again: number; ms: number; tried: boolean; silent: boolean };
+  out: undefined | { again: number; ms: number; tried: undefined | "inTurn" | "lastResort"; silent: boolean };
 }
+
+/** Servers that a request may have: of those that requests failed at, none, some, or all. */
+type Reach = "safe" | "trials" | "lastResort";
 
 type Chosen = Pick<Balancer, "choose" | "order" | "begun" | "ended" | "responded" | "failed">;
 
 /**
  * Servers go up, down, slow and into drains at random times, and requests come, get a response, fail and end between. Each
- * request's server has to be one that the rules allow.
+ * request's server has to be one that the rules allow. Some requests get no response from any server. The laws: a
+ * request gets a server as long as one is neither drained nor down, and each server at most once.
  *
  * @returns the first step that broke a rule, in words; undefined if none did
  */
@@ -41,7 +45,7 @@ export function brokenRule(
     0: () => {
       const i = random.pick(servers.length);
       const was = known[i]!.order;
-      const order = { drained: random.is(0.2), down: random.is(0.2) };
+      const order = { drained: random.is(0.2), down: random.is(0.2), passing: random.is(0.4) };
       known[i]!.order = order;
       if ((was.drained || was.down) && !order.drained && !order.down) known[i]!.backAt = now;
       const back = (one: Known) => (one.backAt === -Infinity ? undefined : now - one.backAt);
@@ -67,20 +71,28 @@ export function brokenRule(
   return undefined;
 
   function request(): string | undefined {
-    const facts: RequestFacts = {
+    let facts: RequestFacts = {
       client: `10.0.0.${random.pick(50)}`,
       session: random.is(0.3) ? `s${random.pick(200)}` : undefined,
       bound: random.is(0.2) ? random.pick(servers.length) : undefined,
       repeatable: random.is(0.7),
     };
+    const isFatal = random.is(0.2);
     const passedOver = new Set<number>();
     for (;;) {
       const chosen = balancer.choose(facts, passedOver, now);
+      if (passedOver.has(chosen)) return `server ${chosen} twice`;
+      const isLeft = ({ drained, down }: ServerOrder, i: number): boolean =>
+        !drained && !down && !passedOver.has(i);
+      if (chosen === -1 && known.some(({ order }, i) => isLeft(order, i)))
+        return "no server, where one is left";
       const broken = model.judged(chosen, facts, passedOver, now);
       if (broken !== undefined || chosen === -1) return broken;
-      model.sent(chosen, now);
+      model.sent(chosen, facts, passedOver, now);
       balancer.begun(chosen);
-      const ends = random.of("responded", "responded", "responded", "refused", "silent", "lasts");
+      const ends = isFatal
+        ? "silent"
+        : random.of("responded", "responded", "responded", "refused", "silent", "lasts");
       if (ends === "lasts") return void running.push(chosen);
       if (ends === "responded") {
         model.responded(chosen, now);
@@ -93,6 +105,8 @@ export function brokenRule(
       balancer.ended(chosen);
       passedOver.add(chosen);
       if (ends === "silent" && !facts.repeatable) return undefined;
+      // It may have been the cause, so it is sent once more and not twice.
+      if (ends === "silent") facts = { ...facts, repeatable: false };
     }
   }
 }
@@ -117,43 +131,60 @@ class Model {
     passedOver: ReadonlySet<number>,
     now: number,
   ): string | undefined {
-    const all = [...this.known.keys()].filter((i) => !passedOver.has(i));
-    const usable = (i: number, tries: boolean): boolean => {
-      const { order, out } = this.known[i]!;
-      const isBack = (one: NonNullable<Known["out"]>): boolean =>
-        now >= one.again + (one.silent && !tries ? 10_000 : 0);
-      return !order.drained && !order.down && (out === undefined || isBack(out));
-    };
-    const { bound, session, repeatable } = facts;
-    if (bound !== undefined && all.includes(bound) && usable(bound, repeatable))
+    const { bound, session } = facts;
+    const { may } = this.reached(facts, passedOver, now);
+    if (may.length === 0) return chosen === -1 ? undefined : `a server, ${chosen}, where none may be`;
+    if (bound !== undefined && may.includes(bound))
       return chosen === bound ? undefined : `not the server ${bound} that the cookie names, but ${chosen}`;
-    for (const tries of repeatable ? [true] : [false, true])
-      for (const backup of [false, true]) {
-        const may = all.filter((i) => this.servers[i]!.backup === backup && usable(i, tries));
-        if (may.length > 0) return this.among(may, chosen, session, facts.client, now);
-      }
-    return chosen === -1 ? undefined : `a server, ${chosen}, where none may be`;
+    const first = may.filter((i) => !this.servers[i]!.backup);
+    return this.among(first.length > 0 ? first : may, chosen, session, facts.client, now);
   }
 
-  sent(i: number, now: number): void {
+  /** How far a request has to go to find a server, and the servers that it finds. */
+  private reached(
+    { repeatable }: RequestFacts,
+    passedOver: ReadonlySet<number>,
+    now: number,
+  ): { readonly reach: Reach; readonly may: number[] } {
+    const isIn = (i: number, reach: Reach): boolean => {
+      const { order, out } = this.known[i]!;
+      if (passedOver.has(i) || order.drained || order.down) return false;
+      const isOut = out !== undefined && !(out.silent && order.passing === true);
+      if (!isOut || reach === "lastResort") return true;
+      return now >= out.again + (out.silent && reach === "safe" ? 10_000 : 0);
+    };
+    const all = [...this.known.keys()];
+    for (const reach of repeatable ? (["trials"] as const) : (["safe", "trials"] as const)) {
+      const may = all.filter((i) => isIn(i, reach));
+      if (may.length > 0) return { reach, may };
+    }
+    return { reach: "lastResort", may: all.filter((i) => isIn(i, "lastResort")) };
+  }
+
+  sent(i: number, facts: RequestFacts, passedOver: ReadonlySet<number>, now: number): void {
     const one = this.known[i]!;
     one.inProgress++;
-    if (one.out !== undefined) one.out = { ...one.out, again: now + 5_000, tried: true };
+    if (one.out === undefined) return;
+    if (this.reached(facts, passedOver, now).reach === "lastResort") one.out.tried ??= "lastResort";
+    else one.out = { ...one.out, again: now + 5_000, tried: "inTurn" };
   }
 
   responded(i: number, now: number): void {
     const one = this.known[i]!;
     one.failures = 0;
-    if (one.out?.tried === true) [one.out, one.backAt] = [undefined, now];
+    if (one.out?.tried !== undefined) [one.out, one.backAt] = [undefined, now];
   }
 
   failed(i: number, connected: boolean, now: number): void {
     const one = this.known[i]!;
     one.failures++;
     const { out } = one;
-    if (out === undefined ? connected && one.failures < 3 : !out.tried) return;
+    if (out !== undefined && out.tried !== "inTurn") return;
+    if (out === undefined && connected && (one.failures < 3 || one.order.passing === true)) return;
+    if (connected && one.order.passing === true)
+      return void (one.out = { ...out!, tried: undefined, silent: true });
     const ms = Math.min(Math.max(2 * (out?.ms ?? 0), 1_000), 10_000);
-    one.out = { again: now + ms, ms, tried: false, silent: connected };
+    one.out = { again: now + ms, ms, tried: undefined, silent: connected };
   }
 
   private among(may: number[], chosen: number, session: string | undefined, client: string, now: number) {

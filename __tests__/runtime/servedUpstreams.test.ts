@@ -54,8 +54,9 @@ const upIn = (config: ProxyConfig, served: ServedUpstreams, ofWorkers: Counts = 
       ]),
     );
 
-const IN = { url: A, inProgress: 1, out: false };
-const OUT = { url: A, inProgress: 0, out: true, why: "refused" };
+const IN = { url: A, inProgress: 1, out: false, ignored: false };
+const OUT = { url: A, inProgress: 0, out: true, ignored: false, why: "refused" };
+const IGNORED = { ...OUT, out: false, ignored: true };
 const FINE = { drained: false, down: false };
 
 test.each<[what: string, order: object, workers: SeenServer[], down: string | undefined, up: number]>([
@@ -65,17 +66,17 @@ test.each<[what: string, order: object, workers: SeenServer[], down: string | un
   ["is down", { ...FINE, down: true, why: "status 500" }, [IN, IN], "status 500", 0],
   ["one worker leaves out", FINE, [IN, OUT], "refused", 0],
   ["all workers leave out", FINE, [OUT, OUT], "refused", 0],
+  ["failed requests as all others did", FINE, [IGNORED, IN], "refused", 0],
+  ["failed requests as all others did, and is drained", { ...FINE, drained: true }, [IGNORED], undefined, 0],
 ])("one of several servers that %s", async (_what, order, workers, down, up) => {
   const config = configOf(SEVERAL);
-  const other = { url: B, inProgress: 0, out: false };
+  const other = { url: B, inProgress: 0, out: false, ignored: false };
   const served = servedBy(
     config,
     { web: { [A]: order as never } },
     workers.map((one) => [one, other]),
   );
-  expect(await served.down()).toEqual(
-    down === undefined ? [] : [{ upstream: "web", url: A, down: true, why: down }],
-  );
+  expect(await served.down()).toEqual(down === undefined ? [] : [{ upstream: "web", url: A, why: down }]);
   expect(await upIn(config, served)).toEqual([
     ["web", A, up],
     ["web", B, 1],

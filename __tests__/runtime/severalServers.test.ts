@@ -38,7 +38,7 @@ async function start(
 afterEach(async () => {
   const faults = front.serving.faults.count;
   const inProgress = (): number =>
-    front.serving.seenServers()["web"]!.reduce((sum, one) => sum + one.inProgress, 0);
+    (front.serving.seenServers()["web"] ?? []).reduce((sum, one) => sum + one.inProgress, 0);
   await eventually(() => inProgress() === 0);
   await front.close();
   await Promise.all(servers.map((server) => server.close()));
@@ -148,4 +148,89 @@ test("a session is what the cookie of its name says, and nothing else of a reque
     `X-Cookie: ${one}\r\nCookie: ${other}`,
   ])
     expect([fields, await get(fields)]).toEqual([fields, "b"]);
+});
+
+/** A request for /fatal ends its connection without a response, at every server; any other gets one. */
+const mortal = (peer: Accepted): void =>
+  void peer.socket.on("data", (head: Buffer) =>
+    head.includes(" /fatal ") ? peer.socket.destroy() : peer.send(response("a")),
+  );
+
+const fatal = async (method = "GET"): Promise<number> =>
+  (await exchange(front.plainPort, request(`${method} /fatal HTTP/1.1`))).status;
+const victim = async (): Promise<number> =>
+  (await exchange(front.plainPort, request("GET /a HTTP/1.1"))).status;
+/** How often each server got a request that no server survives. */
+const deaths = (): number[] => servers.map((server) => server.received.split(" /fatal ").length - 1);
+
+/** As the master orders, for all servers. */
+const orderAll = (order: object): void =>
+  front.serving.orderServers({
+    web: Object.fromEntries(
+      servers.map(({ port }) => [`http://127.0.0.1:${port}`, { drained: false, down: false, ...order }]),
+    ),
+  });
+
+test.each([
+  ["GET", "checks succeed", { passing: true }],
+  ["POST", "checks succeed", { passing: true }],
+  ["GET", "there are no checks", {}],
+  ["POST", "there are no checks", {}],
+])("%s requests that no server responds to refuse no other client, where %s", async (method, _, order) => {
+  await start([mortal, mortal, mortal], { slowStartMs: 0 });
+  orderAll(order);
+  const statuses: number[] = [];
+  for (let i = 0; i < 12; i++) {
+    expect(await fatal(method)).toBe(502);
+    statuses.push(...(await Promise.all([victim(), victim(), victim()])));
+  }
+  // In a row, so that no response in between shows that a server is up.
+  for (let i = 0; i < 12; i++) expect(await fatal(method)).toBe(502);
+  statuses.push(...(await Promise.all(Array.from({ length: 30 }, victim))));
+  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  const states = front.serving.seenServers()["web"]!;
+  expect(states.filter(({ out }) => out && "passing" in order)).toEqual([]);
+  const log = await front.errorLog();
+  if ("passing" in order) expect(log).not.toContain("is left out");
+  else expect(log).toContain("failed as all others did, so none is left out: upstream prematurely closed");
+});
+
+test.each([
+  ["GET", 1, false, 1],
+  ["GET", 1, true, 2],
+  ["POST", 1, true, 1],
+  ["GET", 2, false, 2],
+  ["GET", 2, true, 2],
+  ["POST", 2, true, 1],
+  ["GET", 3, false, 2],
+  ["GET", 3, true, 2],
+  ["POST", 3, false, 1],
+])("a %s that none of %d servers responds to, over used connections (%s): sent %d times", async (...row) => {
+  const [method, count, used, times] = row;
+  await start(Array.from({ length: count }, () => mortal));
+  const warmUp = used ? count : 0;
+  for (let i = 0; i < warmUp; i++) expect(await victim()).toBe(200);
+  expect(await fatal(method)).toBe(502);
+  const each = deaths();
+  expect(each.reduce((sum, one) => sum + one)).toBe(times);
+  // The same server again only where it may have closed a connection that was idle.
+  expect(Math.max(...each)).toBe(used ? times : 1);
+});
+
+test("a request that was lost, and whose server then refuses, goes to another server", async () => {
+  const dying = (peer: Accepted): void => {
+    mortal(peer);
+    peer.socket.once("close", () => void servers[0]!.stopListening());
+  };
+  const survivor = responding(response("b"));
+  await start([dying, survivor]);
+  expect([await victim(), await victim()]).toEqual([200, 200]);
+  expect(await exchange(front.plainPort, request("GET /fatal HTTP/1.1"))).toMatchObject({
+    status: 200,
+    body: "b",
+  });
+  await servers
+    .shift()!
+    .stopListening()
+    .catch(() => undefined);
 });

@@ -40,12 +40,13 @@ afterEach(async () => {
   await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
 });
 
-/** Requests for /held get no response. */
+/** Requests for /held get no response; those for /fatal end their connection. */
 const serving =
   (text: string) =>
   (peer: Accepted): void =>
     void peer.socket.on("data", (head) => {
-      if (head.toString().includes(" /health ")) peer.send(`HTTP/1.1 ${health[text] ?? 200} A\r\n\r\n`);
+      if (head.toString().includes(" /fatal ")) peer.socket.destroy();
+      else if (head.toString().includes(" /health ")) peer.send(`HTTP/1.1 ${health[text] ?? 200} A\r\n\r\n`);
       else if (!head.toString().includes(" /held "))
         peer.send(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${text}`);
     });
@@ -112,7 +113,7 @@ test("a drained server keeps what it has and gets nothing new, over a worker's d
   expect(await cli("upstreams", "drain", "web", url(at))).toBe(said);
   expect(await responders()).toBe(other);
   const listed = JSON.parse((await cli("upstreams", "--json")).slice(2)) as unknown;
-  const server = (i: number) => ({ url: url(i), backup: false, drained: i === at, outIn: 0 });
+  const server = (i: number) => ({ url: url(i), backup: false, drained: i === at, outIn: 0, ignoredIn: 0 });
   expect(listed).toMatchObject({ ok: true, upstreams: [{ name: "web", servers: [server(0), server(1)] }] });
   held.socket.destroy();
 
@@ -230,6 +231,28 @@ test("a server whose checks fail is down in all workers, over an upgrade too, un
   portico.rewrite(config());
   expect(await cli("reload")).toMatch(/^0 /);
   expect(await responders()).toBe("a,b");
+});
+
+test("requests that no server responds to leave none out while checks succeed, and not all without checks", async () => {
+  const fatal = async (): Promise<void> => {
+    const lost = "POST /fatal HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    for (let i = 0; i < 20; i++) expect((await exchange(port, lost)).status).toBe(502);
+  };
+  await start(undefined, { health: { path: "/health", intervalMs: 1_000 } });
+  const checked = (): boolean => servers.every(({ received }) => received.split(" /health ").length > 2);
+  await eventually(checked, "for a check of each server");
+  await fatal();
+  expect(await cli("upstreams")).toMatch(new RegExp(`${url(0)} +up +0\nweb +${url(1)} +up +0\n$`));
+  expect(await responders()).toBe("a,b");
+  portico.rewrite(config());
+  expect(await cli("reload")).toMatch(/^0 /);
+  await fatal();
+  const why = "upstream (?:prematurely )?closed connection.*";
+  expect(await cli("upstreams")).toMatch(new RegExp(`${url(0)} +failing in [12] workers? +0 +${why}$`, "m"));
+  expect(await live()).toMatch(
+    /^0 PASS: up in [12] workers? only because requests failed at all servers: upstream .*; PASS: up in /,
+  );
+  expect(await responders()).not.toMatch(/5\d\d/);
 });
 
 test("after a pause longer than the idle time, no request goes to a connection that the upstream closed in it", async () => {

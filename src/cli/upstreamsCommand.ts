@@ -17,8 +17,8 @@ export function addUpstreams(program: Command, output: Output, done: (code: numb
       "after",
       `
 A server is up, drained (by \`portico upstreams drain\`), down (its health checks fail), or out: some workers got no
-response from it, and send it no requests for a while. IN PROGRESS counts the requests of all workers, including
-WebSockets and requests of draining workers.
+response from it, and send it no requests for a while. It is failing if no other server is left, so that it still gets
+requests. IN PROGRESS counts the requests of all workers, including WebSockets and requests of draining workers.
 
 Examples:
   portico upstreams
@@ -74,7 +74,10 @@ function listText(upstreams: readonly ListedUpstream[]): string {
   return tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS", why], ...rows]).join("");
 }
 
-function stateText({ backup, drained, down, outIn }: ListedServer): string {
-  const out = down === true ? "down" : outIn === 0 ? "up" : `out in ${outIn} worker${outIn === 1 ? "" : "s"}`;
-  return `${drained ? "drained" : out}${backup ? ", backup" : ""}`;
+function stateText({ backup, drained, down, outIn, ignoredIn }: ListedServer): string {
+  const inWorkers = (state: string, count: number): string =>
+    `${state} in ${count} worker${count === 1 ? "" : "s"}`;
+  const failing = ignoredIn > 0 ? inWorkers("failing", ignoredIn) : "up";
+  const ofRequests = outIn > 0 ? inWorkers("out", outIn) : failing;
+  return `${drained ? "drained" : down ? "down" : ofRequests}${backup ? ", backup" : ""}`;
 }

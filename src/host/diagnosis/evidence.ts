@@ -137,8 +137,11 @@ export interface SeenUpstreamServer {
   readonly upstream: string;
   readonly url: string;
   readonly backup: boolean;
-  /** `refused`: the proxy takes it for up, and a connection from here failed. */
-  readonly state: "up" | "drained" | "down" | "out" | "refused";
+  /**
+   * `failing`: requests failed there, and it gets others only because no other server is left. `refused`: the proxy sends
+   * it requests, and a connection from here failed.
+   */
+  readonly state: "up" | "drained" | "down" | "out" | "failing" | "refused";
   /** The state in words, with the error that the proxy, or a connection from here, got. */
   readonly message: string;
 }

@@ -7,8 +7,8 @@ import type { SeenUpstreamServer } from "./evidence.js";
 import { failure, ok, type Verdict, warning } from "./verdict.js";
 
 /**
- * Asks the running proxy for the servers of upstreams that have several, and connects to those that it considers up,
- * because no request may have tried them yet.
+ * Asks the running proxy for the servers of upstreams that have several, and connects to those that get requests, because
+ * no request may have tried them yet.
  *
  * @returns undefined if there are none; else their states, or why the proxy could not be asked
  */
@@ -27,18 +27,20 @@ export async function seeUpstreamServers(
 }
 
 async function seen(upstream: string, server: ListedServer, timeoutMs: number): Promise<SeenUpstreamServer> {
-  const { url, backup, drained, down, outIn, inProgress, why } = server;
+  const { url, backup, drained, down, outIn, ignoredIn, inProgress, why } = server;
   const base = { upstream, url, backup };
   if (drained)
     return { ...base, state: "drained", message: `drained by command, with ${inProgress} in progress` };
-  if (down === true) return { ...base, state: "down", message: `down by its checks${because(why)}` };
-  if (outIn > 0) {
-    const workers = `${outIn} worker${outIn === 1 ? "" : "s"}`;
-    return { ...base, state: "out", message: `left out by ${workers}${because(why)}` };
-  }
+  if (down) return { ...base, state: "down", message: `down by its checks${because(why)}` };
+  const workers = (count: number): string => `${count} worker${count === 1 ? "" : "s"}`;
+  if (outIn > 0) return { ...base, state: "out", message: `left out by ${workers(outIn)}${because(why)}` };
   const failed = await connectionFailure(url, Math.min(timeoutMs, CONNECT_MS));
   if (failed !== undefined)
     return { ...base, state: "refused", message: `a connection from here failed: ${failed}` };
+  if (ignoredIn > 0) {
+    const message = `up in ${workers(ignoredIn)} only because requests failed at all servers${because(why)}`;
+    return { ...base, state: "failing", message };
+  }
   return { ...base, state: "up", message: `up, with ${inProgress} in progress` };
 }
 
@@ -63,20 +65,30 @@ function connectionFailure(url: string, timeoutMs: number): Promise<string | und
 const CONNECT_MS = 3_000;
 
 /** Whether one gets requests, as far as is known. */
-const serves = ({ state }: SeenUpstreamServer): boolean => state === "up";
+const serves = ({ state }: SeenUpstreamServer): boolean => state === "up" || state === "failing";
 
-/** A row of `portico check --live`; a drained server is not a failure. */
-export function checkedServer({ upstream, url, state, message }: SeenUpstreamServer): CheckedResponse {
+/**
+ * A row of `portico check --live`. A drained server is not a failure, nor is a server at which requests failed as at all
+ * others: a client may have sent requests that no server responds to.
+ */
+export function checkedServer(server: SeenUpstreamServer): CheckedResponse {
+  const { upstream, url, state, message } = server;
   const request = `server ${url}`;
-  const pass = state === "up" || state === "drained";
+  const pass = serves(server) || state === "drained";
   return { name: `upstream ${upstream}`, pass, request, expected: "it gets requests", seen: message };
 }
+
+const LOOK =
+  "look at the application's own log; give the upstream `health`, so that checks decide which servers are up";
 
 /** A row of `portico doctor`. */
 export function judgeUpstreamServers(servers: readonly SeenUpstreamServer[]): Verdict {
   const lines = servers.map(({ upstream, url, message }) => `${upstream}: ${url}: ${message}`);
+  const failing = servers.filter(({ state }) => state === "failing");
   const others = servers.filter((one) => !serves(one));
-  if (others.length === 0) return ok(...lines);
+  if (others.length === 0 && failing.length === 0) return ok(...lines);
+  if (others.length === 0)
+    return warning("requests failed at all servers, which still get requests", lines, LOOK);
   const fixes = others.map(({ upstream, url, state }) =>
     state === "drained"
       ? `portico upstreams undrain ${upstream} ${url}`

@@ -66,7 +66,7 @@ export const upstreamHealth = z
     tcp: flag(
       false,
       "Whether an established connection, including the TLS handshake, is enough; the check then sends " +
-        "no request.",
+        "no request, and missing responses leave a server out even if its checks succeed.",
     ),
     intervalMs: count(
       5_000,
@@ -86,8 +86,9 @@ export const upstreamHealth = z
     ),
   })
   .describe(
-    "Checks of each server, made by one process of the proxy. Without this field, the proxy notices " +
-      "a failed server only when a request to the server fails.",
+    "Checks of each server, made by one process of the proxy. While the last check of a server " +
+      "succeeded, requests without a response do not leave the server out. Without this field, the " +
+      "proxy notices a failed server only when requests to the server fail.",
   );
 
 /** Defaults for idle connections. */
@@ -109,9 +110,11 @@ export const upstream = z.strictObject({
     .optional()
     .meta({
       description:
-        "Servers, in place of `url`. If a server does not accept a request, the proxy sends the request " +
-        "to another server. A server that does not respond gets no requests for a while. Connections and " +
-        "their limits apply per server.",
+        "Servers, in place of `url`. If a server does not accept a connection, the proxy sends the request " +
+        "to another server, and sends this server no requests for 1 to 10 s. Three requests in a row " +
+        "without a response do the same, unless the last `health` check of the server succeeded. If " +
+        "failed requests would leave out all servers, they leave out none. A request is sent at most " +
+        "twice. Connections and their limits apply per server.",
       examples: [[{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000", weight: 2 }]],
     }),
   balance: z

@@ -38,7 +38,7 @@ export class BalancedProxyAction implements Action {
 
 /**
  * A request that may go to one server after another: any request as long as nothing of it was sent, and one that may be
- * repeated until its response begins. So nothing is sent before a connection is established.
+ * repeated once after that. So nothing is sent before a connection is established.
  */
 class BalancedExchange extends ProxiedExchange {
   /** The server that has the request; -1 before and after that. */
@@ -120,7 +120,8 @@ class BalancedExchange extends ProxiedExchange {
   }
 
   private choose(): number {
-    const { repeatable } = this;
+    // One that was lost is not sent a third time.
+    const repeatable = this.repeatable && this.lost === 0;
     const { client, request } = this.exchange;
     return this.servers.choose({ client, headers: request.headers, repeatable }, this.passedOver);
   }

@@ -44,6 +44,9 @@ export const asksForTunnel = ({ request }: Exchange, webSocket: boolean): boolea
 /** Methods that may be sent twice: RFC 9110, 9.2.2, and the safe ones of WebDAV (RFC 4918, 3253, 5323). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"]);
 
+/** How often a request is sent, to one server or to several. */
+const SENT_MAX = 2;
+
 /** The data of a request that the header rules use. */
 class Facts implements ForwardedRequest {
   readonly method: string;
@@ -97,6 +100,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   /** Whether body bytes come from the client. */
   private readonly uploading: boolean;
   private tunnel: Tunnel | undefined = undefined;
+  /** How often it was sent, and got no response. */
+  protected lost = 0;
   /** It did not get a connection at once, so the following steps take time. */
   private waits = false;
   /** It is to end, and may not have begun. */
@@ -269,6 +274,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     const { connection } = this;
     this.connection = undefined;
     this.waits = true;
+    if (!failure.unsent) this.lost++;
     this.exchange.upstreamConnectMs =
       connection === undefined || connection.reused ? -1 : connection.connectMs;
     if (connection?.refused === true && this.pool.hold(this, failure.message)) return;
@@ -284,8 +290,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 
   /**
    * A reused connection may have been closed by the upstream just as the request went out (decisions 4.5). A timeout is
-   * different: the upstream may be processing the request. The connection of the second attempt is a new one, so there
-   * is no third.
+   * different: the upstream may be processing the request. The connection of the second attempt is a new one.
    */
   protected mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
     if (!connection.reused || failure.responded || failure.status !== 502) return false;
@@ -293,10 +298,12 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     return failure.unsent || this.repeatable;
   }
 
-  /** Whether a server may get it after another got it. */
+  /** Whether it may be sent again, although an upstream may have got it: once at most, as it may be the cause of that. */
   protected get repeatable(): boolean {
-    const { facts, exchange } = this;
-    return IDEMPOTENT.has(facts.method) && !facts.webSocket && exchange.request.bodyLength === 0;
+    const { facts, exchange, lost } = this;
+    return (
+      lost < SENT_MAX && IDEMPOTENT.has(facts.method) && !facts.webSocket && exchange.request.bodyLength === 0
+    );
   }
 
   protected logError(message: string): void {

@@ -132,8 +132,8 @@ export const FAMILIES = {
     name: "portico_upstream_server_up",
     type: "gauge",
     help:
-      "1 if a server gets requests; 0 if its health checks fail, it is drained, or a worker leaves it " +
-      "out. For a name with `spread`, 1 if at least one of its addresses gets requests.",
+      "1 if a server gets requests; 0 if its health checks fail, it is drained, a worker leaves it out, or " +
+      "requests failed at all servers. For a name with `spread`, 1 if at least one of its addresses is up.",
     labels: SERVER,
   },
   certificateEnd: {

@@ -68,11 +68,14 @@ export interface OverviewUpstream {
 export interface OverviewServer {
   readonly url: string;
   readonly backup: boolean;
-  /** `failing`: requests of the last minute failed there; `out`: workers leave it out for that. */
+  /**
+   * `out`: requests failed there, and workers leave it out for that. `failing`: the same, and it still gets requests,
+   * because no other server is left.
+   */
   readonly state: "up" | "failing" | "out" | "drained" | "down";
   /** Requests that it has; absent where they are not counted. */
   readonly inProgress?: number;
-  /** Failed requests of the last minute. */
+  /** Failed requests of the last minute; 0 where they are not counted, with several servers. */
   readonly failures: number;
   /** Why it is down, out or failing, where that is known. */
   readonly why?: string;

@@ -19,8 +19,9 @@ function upstreams({ upstreams: all }: Overview): readonly Trouble[] {
     const away = servers.filter(({ state }) => state !== "up" && state !== "drained");
     const left = servers.some(({ state }) => state === "up");
     return away.map(({ url, state, why, failures }): Trouble => {
+      const failed = `${plural(failures, "request")} failed in the last minute`;
       const what =
-        state === "failing" ? `${plural(failures, "request")} failed in the last minute` : `is ${state}`;
+        state !== "failing" ? `is ${state}` : failures > 0 ? failed : "requests failed at all servers";
       const because = why === undefined ? "" : `: ${why}`;
       const text = `Upstream ${name}: ${servers.length === 1 ? url : `its server ${url}`} ${state === "failing" ? `– ${what}` : what}${because}`;
       return {

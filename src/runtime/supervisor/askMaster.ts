@@ -124,6 +124,7 @@ const UPSTREAM = z.object({
       drained: z.boolean(),
       down: z.boolean(),
       outIn: z.number(),
+      ignoredIn: z.number(),
       why: TEXT.optional(),
     }),
   ),

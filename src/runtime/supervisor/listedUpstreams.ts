@@ -15,6 +15,8 @@ export interface ListedServer {
   readonly down: boolean;
   /** How many workers leave it out because of failed requests. */
   readonly outIn: number;
+  /** How many workers send it requests only because requests failed at all other servers, too. */
+  readonly ignoredIn: number;
   /** Why it is down or left out, where that is known. */
   readonly why?: string;
 }

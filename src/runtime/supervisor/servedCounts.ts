@@ -121,7 +121,9 @@ function serversUp(
     if (!hasSeveral(upstream) || listed === undefined)
       return totalOf(ofWorkers, "upstreamOut", { upstream: upstream.name, upstream_server: url }) === 0;
     const servers = listed.servers.filter((one) => upstream.spread || one.url === url);
-    return servers.some(({ drained, down, outIn }) => !drained && down !== true && outIn === 0);
+    return servers.some(
+      ({ drained, down, outIn, ignoredIn }) => !drained && !down && outIn === 0 && ignoredIn === 0,
+    );
   };
   return urls.map((url) => ({ labels: [upstream.name, url], values: [Number(up(url))] }));
 }

@@ -176,8 +176,10 @@ interface Made {
 const FRESH_MS = 500;
 
 /** One of several: the workers and the checks of the master judge it. */
-function listedServer({ url, backup, drained, down, outIn, inProgress, why }: ListedServer): OverviewServer {
-  const state = drained ? "drained" : down === true ? "down" : outIn > 0 ? "out" : "up";
+function listedServer(listed: ListedServer): OverviewServer {
+  const { url, backup, drained, down, outIn, ignoredIn, inProgress, why } = listed;
+  const ofRequests = outIn > 0 ? "out" : ignoredIn > 0 ? "failing" : "up";
+  const state = drained ? "drained" : down ? "down" : ofRequests;
   return { url, backup, state, failures: 0, inProgress, ...(why === undefined ? {} : { why }) };
 }
 

@@ -14,7 +14,7 @@ import {
 import type { ServerOrder } from "../upstream/balancer.js";
 import type { ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
-import type { ServerChecks } from "./serverChecks.js";
+import type { Checked, ServerChecks } from "./serverChecks.js";
 import type { DownServer } from "../notifications/watch.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
@@ -25,6 +25,8 @@ import { type SpreadName, SpreadNames } from "./spreadNames.js";
 interface ServerState {
   drained: boolean;
   down: boolean;
+  /** Its last check got a response. */
+  passing: boolean;
   /** When it came back, by the clock of `performance`. */
   backAt: number | undefined;
   /** For an address of a name: the URL of the config with the name. */
@@ -53,9 +55,10 @@ export class ServedUpstreams {
   /** As of now, because they include how long ago a server came back. The next master continues with them. */
   get orders(): ServerOrders {
     const now = performance.now();
-    const order = ({ drained, down, backAt, of, why }: ServerState): ServerOrder => ({
+    const order = ({ drained, down, passing, backAt, of, why }: ServerState): ServerOrder => ({
       drained,
       down,
+      ...(passing ? { passing } : {}),
       ...(of === undefined ? {} : { of }),
       ...(why === undefined ? {} : { why }),
       ...(backAt === undefined ? {} : { backForMs: now - backAt }),
@@ -72,10 +75,11 @@ export class ServedUpstreams {
   adopt(orders: ServerOrders): void {
     const now = performance.now();
     for (const [name, servers] of Object.entries(orders)) {
-      for (const [url, { drained, down, backForMs, of, why }] of Object.entries(servers)) {
+      for (const [url, { drained, down, passing = false, backForMs, of, why }] of Object.entries(servers)) {
         const state = this.stateOf(name, url);
         state.drained = drained;
         state.down = down;
+        state.passing = passing;
         state.of = of;
         state.why = why;
         state.backAt = backForMs === undefined ? undefined : now - backForMs;
@@ -90,8 +94,11 @@ export class ServedUpstreams {
     this.stopLooking();
     const unchecked = config.upstreams.filter(({ health }) => health === undefined);
     const states = unchecked.flatMap(({ name }) => [...(this.states.get(name)?.values() ?? [])]);
-    const freed = states.filter(({ down }) => down);
-    for (const state of freed) setDown(state, false);
+    const freed = states.filter(({ down, passing }) => down || passing);
+    for (const state of freed) {
+      setDown(state, false);
+      state.passing = false;
+    }
     const several = config.upstreams.filter(hasSeveral);
     const kept = new Map(several.map((one) => [one.name, new Set(serversOf(one).map(urlOf))]));
     const spread = new Map(several.map((one) => [one.name, new Set(spreadUrls(one))]));
@@ -133,7 +140,7 @@ export class ServedUpstreams {
     if (made === undefined) return;
     this.checks = new made.ServerChecks(loaded, {
       isDown: (name, url) => this.stateOf(name, url).down,
-      changed: (name, url, down, why) => this.found(name, url, down, why),
+      checked: (name, url, checked) => this.found(name, url, checked),
     });
     for (const upstream of loaded.config.upstreams) this.checks.use(upstream, this.serversOf(upstream));
   }
@@ -183,16 +190,15 @@ export class ServedUpstreams {
     return knownServers(upstream, known);
   }
 
-  /** Servers that get no requests now, although they are not drained. */
+  /** Servers that are down, or that failed requests, although they are not drained. */
   async down(): Promise<readonly DownServer[]> {
     const { upstreams } = this.host.loaded().config;
-    // A single server is never left out (model/config/upstreamChecks.ts).
     const listed = upstreams.some(hasSeveral) ? await this.listed() : [];
     return listed.flatMap(({ name, servers }) =>
       servers
         .filter(({ drained }) => !drained)
-        .map(({ url, down, outIn, why }) => ({ upstream: name, url, down: down || outIn > 0, why }))
-        .filter(({ down }) => down),
+        .filter(({ down, outIn, ignoredIn }) => down || outIn > 0 || ignoredIn > 0)
+        .map(({ url, why }) => ({ upstream: name, url, why })),
     );
   }
 
@@ -227,10 +233,15 @@ export class ServedUpstreams {
     return { ok: true, value: { message, warnings: [] } };
   }
 
-  private found(name: string, url: string, down: boolean, why: string): void {
-    setDown(this.stateOf(name, url), down, why);
-    const what = down ? `is down, by its checks: ${why}` : "is up again, by its checks";
-    this.logs.write("warn", `upstream "${name}": its server ${url} ${what}`);
+  private found(name: string, url: string, { passing, down, why }: Checked): void {
+    const state = this.stateOf(name, url);
+    if (state.down === down && state.passing === passing) return;
+    state.passing = passing;
+    if (state.down !== down) {
+      setDown(state, down, why);
+      const what = down ? `is down, by its checks: ${why}` : "is up again, by its checks";
+      this.logs.write("warn", `upstream "${name}": its server ${url} ${what}`);
+    }
     void this.host.supervised.orderServers(this.orders);
   }
 
@@ -251,6 +262,7 @@ export class ServedUpstreams {
           drained: state?.drained === true,
           down: state?.down === true,
           outIn: own.filter(({ out }) => out).length,
+          ignoredIn: own.filter(({ ignored }) => ignored).length,
           ...(why === undefined ? {} : { why }),
         };
       }),
@@ -271,6 +283,7 @@ export class ServedUpstreams {
     const state = states.get(url) ?? {
       drained: false,
       down: false,
+      passing: false,
       backAt: undefined,
       of: undefined,
       why: undefined,

@@ -18,11 +18,20 @@ import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { tlsFailure } from "../upstream/failures.js";
 import { openLink, UpstreamTls } from "../upstream/upstreamTls.js";
 
+/** The result of a check, and of those before. */
+export interface Checked {
+  /** Whether the server got a request, and its response is as expected. */
+  readonly passing: boolean;
+  /** Whether enough checks in a row failed. */
+  readonly down: boolean;
+  /** For people. */
+  readonly why: string;
+}
+
 /** Receives the results of checks. */
 export interface CheckedServers {
   isDown(name: string, url: string): boolean;
-  /** Enough checks in a row say the other thing now. */
-  changed(name: string, url: string, down: boolean, why: string): void;
+  checked(name: string, url: string, checked: Checked): void;
 }
 
 /** The checks of the servers of one config, until they are stopped. */
@@ -60,7 +69,7 @@ export class ServerChecks {
   /** All begin at different times, and stay apart by their jitter. */
   private begin(name: string, url: string, check: ServerCheck, health: HealthConfig): void {
     const { signal } = this.running.get(name)!.get(url)!;
-    const { intervalMs, fall, rise } = health;
+    const { intervalMs, fall, rise, tcp } = health;
     /** Checks in a row that contradict the state. */
     let others = 0;
     const look = async (): Promise<void> => {
@@ -69,10 +78,11 @@ export class ServerChecks {
       if (signal.aborted) return;
       const wasDown = this.servers.isDown(name, url);
       others = (why !== undefined) === wasDown ? 0 : others + 1;
-      if (others >= (wasDown ? rise : fall)) {
-        others = 0;
-        this.servers.changed(name, url, !wasDown, why ?? "it responded");
-      }
+      const turns = others >= (wasDown ? rise : fall);
+      if (turns) others = 0;
+      // That it accepts connections says nothing about its responses.
+      const passing = why === undefined && !tcp;
+      this.servers.checked(name, url, { passing, down: wasDown !== turns, why: why ?? "it responded" });
       later(intervalMs * (1 + (Math.random() - 0.5) * JITTER) - (performance.now() - began));
     };
     let timer: NodeJS.Timeout;

@@ -8,7 +8,7 @@ export interface RequestFacts {
   readonly session?: string | undefined;
   /** The server that the proxy's cookie names. */
   readonly bound?: number | undefined;
-  /** Whether it may be sent again after a server failed. */
+  /** Whether it may be sent again if the server gives no response. */
   readonly repeatable: boolean;
 }
 
@@ -17,6 +17,8 @@ export interface ServerOrder {
   readonly drained: boolean;
   /** Its checks fail. */
   readonly down: boolean;
+  /** Its last check got a response: requests that get none do not put it out. */
+  readonly passing?: boolean | undefined;
   /** How long ago it came back, from being down or drained; undefined if it never was. */
   readonly backForMs?: number | undefined;
   /** For an address of a name that is looked up: the URL of the config with the name. */
@@ -38,12 +40,12 @@ interface ServerState {
   inProgress: number;
   /** Requests in a row without a response of it. */
   failures: number;
-  /** Left out by what requests met, until one gets a response. */
+  /** Requests failed there, and none got a response since: it is left out, unless something outweighs that. */
   suspect: boolean;
   /** It accepted the connection of the request that made it suspect: a request that tries it may be lost. */
   silent: boolean;
-  /** A request tries whether it is back. */
-  tried: boolean;
+  /** A request tries whether it is back, in its turn or because no other server is left for the request. */
+  tried: undefined | "inTurn" | "lastResort";
   /** While it is suspect: when the next request may try it. */
   tryAt: number;
   /** How long it was left out the last time. */
@@ -64,8 +66,11 @@ interface ServerState {
  *                                       may be repeated, or any if none comes
  *     up ──order of the master: down, or drained──> out ──order──> up, slow start
  *
- * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again. A
- * single server is never left out because of failed requests.
+ * A connect that fails is a fact about the server. A missing response is not: its client may have sent a request that
+ * every server fails. So a missing response does not count while the checks of the server get responses; and where
+ * failed requests would leave out every server that the master leaves in, they leave out none.
+ *
+ * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again.
  */
 export class Balancer {
   /** By their places, which those of a config have in its order. */
@@ -123,26 +128,32 @@ export class Balancer {
    * @param passedOver servers to which the request was sent without success
    */
   choose(facts: RequestFacts, passedOver: ReadonlySet<number> | undefined, now: number): number {
+    for (const risk of facts.repeatable ? OF_REPEATABLE : OF_OTHERS) {
+      const chosen = this.chooseAt(risk, facts, passedOver, now);
+      if (chosen === -1) continue;
+      const server = this.servers[chosen]!;
+      if (server.suspect && risk === Risk.Any) server.tried ??= "lastResort";
+      else if (server.suspect) [server.tried, server.tryAt] = ["inTurn", now + TRIAL_MS];
+      return chosen;
+    }
+    return -1;
+  }
+
+  private chooseAt(
+    risk: Risk,
+    facts: RequestFacts,
+    passedOver: ReadonlySet<number> | undefined,
+    now: number,
+  ): number {
     const { bound } = facts;
-    const may = (i: number, tries: boolean): boolean =>
-      passedOver?.has(i) !== true && this.isUsable(this.servers[i]!, tries, now);
-    let chosen = -1;
-    if (bound !== undefined && may(bound, facts.repeatable)) chosen = bound;
-    for (const tries of facts.repeatable ? [true] : [false, true]) {
-      for (const backup of [false, true]) {
-        if (chosen !== -1) break;
-        const candidates = this.servers.flatMap((server, i) =>
-          server.backup === backup && may(i, tries) ? [i] : [],
-        );
-        chosen = this.among(candidates, facts, now);
-      }
+    const may = (i: number): boolean =>
+      passedOver?.has(i) !== true && this.isUsable(this.servers[i]!, risk, now);
+    if (bound !== undefined && may(bound)) return bound;
+    for (const backup of [false, true]) {
+      const candidates = this.servers.flatMap((server, i) => (server.backup === backup && may(i) ? [i] : []));
+      if (candidates.length > 0) return this.among(candidates, facts, now);
     }
-    const server = this.servers[chosen];
-    if (server?.suspect === true) {
-      server.tried = true;
-      server.tryAt = now + TRIAL_MS;
-    }
-    return chosen;
+    return -1;
   }
 
   begun(i: number): void {
@@ -159,8 +170,9 @@ export class Balancer {
     server.failures = 0;
     // A response to an older request does not show that the server is back: a server that stops still finishes its
     // requests.
-    if (!server.suspect || !server.tried) return false;
-    server.suspect = server.tried = false;
+    if (!server.suspect || server.tried === undefined) return false;
+    server.suspect = false;
+    server.tried = undefined;
     server.outMs = 0;
     server.backSince = now;
     return true;
@@ -170,33 +182,43 @@ export class Balancer {
    * A request to it failed.
    *
    * @param connected whether a connection was made
-   * @returns for how long it is left out now; 0 if nothing changed
+   * @returns for how long it is left out now, unless `ignores`; 0 if nothing changed
    */
   failed(i: number, connected: boolean, now: number): number {
     const server = this.servers[i]!;
     server.failures++;
-    // Requests that were in progress when it failed are not counted as further failures.
-    if (this.isAlone || (server.suspect && !server.tried)) return 0;
-    if (connected && !server.suspect && server.failures < FAILURES_MAX) return 0;
+    const { suspect, tried } = server;
+    // Requests that were in progress when it failed, or that had no other server, are not counted as further failures.
+    if (suspect && tried !== "inTurn") return 0;
+    const outweighed = connected && server.order.passing === true;
+    if (!suspect && connected && (outweighed || server.failures < FAILURES_MAX)) return 0;
     server.suspect = true;
     server.silent = connected;
-    server.tried = false;
+    server.tried = undefined;
+    if (outweighed) return 0;
     server.outMs = Math.min(Math.max(server.outMs * 2, OUT_MIN_MS), OUT_MAX_MS);
     server.tryAt = now + server.outMs;
     return server.outMs;
   }
 
-  /** The state of a server, for people. */
-  seen(i: number): { readonly inProgress: number; readonly out: boolean } {
-    const { inProgress, suspect } = this.servers[i]!;
-    return { inProgress, out: suspect };
+  /** Whether failed requests would leave out every server, and so leave out none. */
+  get ignores(): boolean {
+    return this.servers.every((server) => !isLeftIn(server) || isFailing(server));
   }
 
-  private isUsable(server: ServerState, tries: boolean, now: number): boolean {
-    const { gone, order, suspect, silent, tryAt } = server;
-    const mayTry = now >= (tries || !silent ? tryAt : tryAt + PATIENCE_MS);
-    const isOut = suspect && !this.isAlone && !mayTry;
-    return !gone && !order.drained && !order.down && !isOut;
+  /** The state of a server, for people. */
+  seen(i: number): { readonly inProgress: number; readonly out: boolean; readonly ignored: boolean } {
+    const server = this.servers[i]!;
+    const { inProgress } = server;
+    const [failing, ignored] = [isFailing(server), this.ignores];
+    return { inProgress, out: failing && !ignored, ignored: failing && ignored };
+  }
+
+  private isUsable(server: ServerState, risk: Risk, now: number): boolean {
+    if (!isLeftIn(server)) return false;
+    if (risk === Risk.Any || !isFailing(server)) return true;
+    const { silent, tryAt } = server;
+    return now >= (risk === Risk.Repeated || !silent ? tryAt : tryAt + PATIENCE_MS);
   }
 
   private among(candidates: readonly number[], { client, session }: RequestFacts, now: number): number {
@@ -264,12 +286,32 @@ const newState = ({ url, weight, backup }: UpstreamServer): ServerState => ({
   failures: 0,
   suspect: false,
   silent: false,
-  tried: false,
+  tried: undefined,
   tryAt: 0,
   outMs: 0,
   backSince: -Infinity,
   turn: 0,
 });
+
+/** Whether the master leaves it in. */
+const isLeftIn = ({ gone, order }: ServerState): boolean => !gone && !order.drained && !order.down;
+
+/** Whether failed requests count against it. */
+const isFailing = ({ suspect, silent, order }: ServerState): boolean =>
+  suspect && !(silent && order.passing === true);
+
+/** Which of the servers a request may have that requests failed at. */
+enum Risk {
+  /** Those that it is likely to survive. */
+  Small,
+  /** Those that it survives if it may be repeated. */
+  Repeated,
+  /** All: no other is left for it. */
+  Any,
+}
+
+const OF_REPEATABLE = [Risk.Repeated, Risk.Any];
+const OF_OTHERS = [Risk.Small, Risk.Repeated, Risk.Any];
 
 const UP: ServerOrder = { drained: false, down: false };
 

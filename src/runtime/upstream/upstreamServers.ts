@@ -29,7 +29,9 @@ export interface SeenServer {
   readonly inProgress: number;
   /** Whether it gets no requests at the moment because requests failed. */
   readonly out: boolean;
-  /** Why the last of them failed, if it is out. */
+  /** Whether it gets requests only because requests failed at all others, too. */
+  readonly ignored: boolean;
+  /** Why the last of them failed, if it is one of the two. */
   readonly why?: string;
 }
 
@@ -131,7 +133,10 @@ export class UpstreamServers {
     const outMs = this.balancer.failed(i, connected, coarseNow());
     if (outMs === 0) return;
     this.reasons[i] = reason;
-    this.warn(`${this.named(i)} is left out for ${outMs / 1_000} s: ${reason}`);
+    const what = this.balancer.ignores
+      ? "failed as all others did, so none is left out"
+      : `is left out for ${outMs / 1_000} s`;
+    this.warn(`${this.named(i)} ${what}: ${reason}`);
   }
 
   order(orders: Readonly<Record<string, ServerOrder>>): void {
@@ -143,7 +148,7 @@ export class UpstreamServers {
   seen(): readonly SeenServer[] {
     return this.places.map((i) => {
       const seen = { url: this.byPlace[i]!.config.url, ...this.balancer.seen(i) };
-      return seen.out ? { ...seen, why: this.reasons[i]! } : seen;
+      return seen.out || seen.ignored ? { ...seen, why: this.reasons[i]! } : seen;
     });
   }
 
