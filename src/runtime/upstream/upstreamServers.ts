@@ -133,6 +133,8 @@ export class UpstreamServers {
     const outMs = this.balancer.failed(i, connected, coarseNow());
     if (outMs === 0) return;
     this.reasons[i] = reason;
+    // The request's own line says all there is to say.
+    if (this.isSingle) return;
     const what = this.balancer.ignores
       ? "failed as all others did, so none is left out"
       : `is left out for ${outMs / 1_000} s`;
