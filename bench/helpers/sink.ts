@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { createServer, Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { announce } from "./announce.js";
 
 /**
@@ -8,7 +10,9 @@ import { announce } from "./announce.js";
 const RESPONSE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";
 const buffer = Buffer.allocUnsafeSlow(1 << 20);
 
-const server = createServer({ pauseOnConnect: true, noDelay: true }, (accepted) => {
+const [certificate, key] = process.argv.slice(2);
+
+const plain = createServer({ pauseOnConnect: true, noDelay: true }, (accepted) => {
   // Only sockets that are constructed here can be given a buffer: the handle moves into one.
   const { _handle: handle } = accepted as unknown as { _handle: unknown };
   (accepted as unknown as { _handle: unknown })._handle = null;
@@ -26,7 +30,13 @@ const server = createServer({ pauseOnConnect: true, noDelay: true }, (accepted) 
   socket.on("error", () => socket.destroy());
   socket.resume();
 });
-announce(server);
+const secure = (cert: string, key: string) =>
+  createTlsServer({ cert: readFileSync(cert), key: readFileSync(key), noDelay: true }, (socket) => {
+    const message = new Message();
+    socket.on("data", (chunk: Buffer) => message.take(chunk) && socket.write(RESPONSE));
+    socket.on("error", () => socket.destroy());
+  });
+announce(certificate === undefined ? plain : secure(certificate, key!));
 
 /** Tells where a request ends. Its peers are proxies, so it may be simple: no pipelining, no chunk extensions. */
 class Message {

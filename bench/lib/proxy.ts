@@ -8,7 +8,7 @@ import type { Site } from "./site.js";
 import { type Upstreams, WEB_ADDRESSES } from "./upstreams.js";
 
 /** What a proxy can be asked to do. */
-export type Ability = "http1" | "tls" | "http2" | "static";
+export type Ability = "http1" | "tls" | "http2" | "static" | "upstreamTls";
 
 /** How a proxy is to be set up for one item of work. */
 export interface Setup {
@@ -31,6 +31,8 @@ export interface Setup {
   /** Further routes and virtual servers, that no request asks for. */
   readonly extraRoutes?: number;
   readonly extraServers?: number;
+  /** The file server and the WebDAV daemon speak TLS. */
+  readonly upstreamTls?: boolean;
   /** How many servers the application has; default 1. Portico, nginx and haproxy share requests out among them. */
   readonly applicationServers?: number;
 }
@@ -38,6 +40,10 @@ export interface Setup {
 /** Where the application's servers listen: all have one port, on addresses of loopback. */
 export const applicationServers = ({ upstreams, applicationServers: count = 1 }: Setup): readonly string[] =>
   WEB_ADDRESSES.slice(0, count).map((address) => `${address}:${upstreams.web}`);
+
+/** Ports of the file server and the WebDAV daemon. */
+export const bulkUpstreams = ({ upstreams, upstreamTls }: Setup): { files: number; dav: number } =>
+  upstreamTls === true ? { files: upstreams.filesOverTls, dav: upstreams.davOverTls } : upstreams;
 
 export interface ProxyKind {
   readonly name: string;

@@ -14,6 +14,9 @@ export interface Upstreams {
   readonly files: number;
   /** Takes uploads. */
   readonly dav: number;
+  /** The last two over TLS. */
+  readonly filesOverTls: number;
+  readonly davOverTls: number;
 }
 
 /** Addresses at which nginx responds as the application: as many servers as an item has at most. */
@@ -28,17 +31,20 @@ const BODY = "0123456789".repeat(9);
  */
 export async function startUpstreams(site: Site, cores: string): Promise<Upstreams> {
   const nginx = findProgram("nginx");
-  const { web, files } =
+  const origins =
     nginx === undefined ? await startOrigins(site, cores) : await startNginx(nginx, site, cores);
   const dav = await portOf("sink", [], cores);
-  return { web, files, dav };
+  const davOverTls = await portOf("sink", [site.tls.certificate, site.tls.key], cores);
+  return { ...origins, dav, davOverTls };
 }
 
-async function startNginx(binary: string, site: Site, cores: string): Promise<Omit<Upstreams, "dav">> {
-  const [web, files] = (await freePorts(2)) as [number, number];
+type Origins = Omit<Upstreams, "dav" | "davOverTls">;
+
+async function startNginx(binary: string, site: Site, cores: string): Promise<Origins> {
+  const [web, files, filesOverTls] = (await freePorts(3)) as [number, number, number];
   const prefix = path.join(site.folder, "upstream");
   mkdirSync(prefix, { recursive: true });
-  writeFileSync(path.join(prefix, "nginx.conf"), config(site, web, files));
+  writeFileSync(path.join(prefix, "nginx.conf"), config(site, { web, files, filesOverTls }));
   const child = start([binary, "-p", prefix, "-e", "error.log", "-c", "nginx.conf"], {
     cores,
     output: path.join(prefix, "output.log"),
@@ -48,14 +54,15 @@ async function startNginx(binary: string, site: Site, cores: string): Promise<Om
       `the upstream nginx does not start:\n${readFileSync(path.join(prefix, "error.log"), "utf8")}`,
     );
   }
-  return { web, files };
+  return { web, files, filesOverTls };
 }
 
 /** Without nginx there is nothing to be compared with, but there are figures. */
-async function startOrigins(site: Site, cores: string): Promise<Omit<Upstreams, "dav">> {
+async function startOrigins(site: Site, cores: string): Promise<Origins> {
   return {
     web: await portOf("origin", ["web", BODY], cores),
     files: await portOf("origin", ["files", site.media], cores),
+    filesOverTls: await portOf("origin", ["files", site.media, site.tls.certificate, site.tls.key], cores),
   };
 }
 
@@ -63,7 +70,7 @@ async function portOf(helper: string, args: readonly string[], cores: string): P
   return (await startHelper(helper, args, cores).next(15_000))["port"]!;
 }
 
-function config(site: Site, web: number, files: number): string {
+function config(site: Site, { web, files, filesOverTls }: Origins): string {
   return `daemon off;
 worker_processes 1;
 ${process.getuid?.() === 0 ? "user root;" : ""}
@@ -87,6 +94,10 @@ http {
   }
   server {
     listen 127.0.0.1:${files} backlog=4096;
+    listen 127.0.0.1:${filesOverTls} ssl backlog=4096;
+    ssl_certificate ${site.tls.certificate};
+    ssl_certificate_key ${site.tls.key};
+    ssl_protocols TLSv1.2 TLSv1.3;
     # Peers that do not strip the prefix ask for it whole.
     location ~ ^(?:/synchttp)?(/.*)$ { alias ${site.media}$1; }
   }

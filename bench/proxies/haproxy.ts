@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram } from "../lib/children.js";
-import { applicationServers, type ProxyKind, type Setup } from "../lib/proxy.js";
+import { applicationServers, bulkUpstreams, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const binary = findProgram("haproxy");
 
@@ -10,7 +10,7 @@ const binary = findProgram("haproxy");
 export const haproxy: ProxyKind = {
   name: "haproxy",
   family: "native",
-  abilities: ["http1", "tls", "http2"],
+  abilities: ["http1", "tls", "http2", "upstreamTls"],
   version: () =>
     binary && /version (\d[\d.]*)/i.exec(spawnSync(binary, ["-v"], { encoding: "utf8" }).stdout)?.[1],
   prepare(setup) {
@@ -26,14 +26,16 @@ export const haproxy: ProxyKind = {
 };
 
 function config(setup: Setup): string {
-  const { upstreams, folder, site } = setup;
+  const { folder, site } = setup;
   const tls =
     ` ssl crt ${folder}/both.pem alpn h2,http/1.1 ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2 curves secp384r1` +
     ` ciphers EECDH+AESGCM:EDH+AESGCM`;
   const backend = (name: string, ...servers: readonly string[]): string =>
     `backend ${name}\n  http-reuse safe\n` +
     servers.map((at, i) => `  server ${name}${i} ${at} pool-max-conn 512\n`).join("");
-  const [files, dav] = [upstreams.files, upstreams.dav].map((port) => `127.0.0.1:${port}`) as [
+  const secure = setup.upstreamTls === true ? " ssl verify none" : "";
+  const ports = bulkUpstreams(setup);
+  const [files, dav] = [ports.files, ports.dav].map((port) => `127.0.0.1:${port}${secure}`) as [
     string,
     string,
   ];

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram } from "../lib/children.js";
 import { HOST } from "../lib/site.js";
-import { applicationServers, type ProxyKind, type Setup } from "../lib/proxy.js";
+import { applicationServers, bulkUpstreams, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const binary = findProgram("nginx");
 
@@ -11,7 +11,7 @@ const binary = findProgram("nginx");
 export const nginx: ProxyKind = {
   name: "nginx",
   family: "nginx",
-  abilities: ["http1", "tls", "http2", "static"],
+  abilities: ["http1", "tls", "http2", "static", "upstreamTls"],
   version: () => binary && /nginx\/(\S+)/.exec(spawnSync(binary, ["-v"], { encoding: "utf8" }).stderr)?.[1],
   prepare(setup) {
     writeFileSync(path.join(setup.folder, "nginx.conf"), config(setup));
@@ -25,7 +25,7 @@ export const nginx: ProxyKind = {
  * connections.
  */
 function config(setup: Setup): string {
-  const { upstreams } = setup;
+  const { files, dav } = bulkUpstreams(setup);
   const upstream = (name: string, ...servers: readonly string[]): string =>
     `upstream ${name} { ${servers.map((at) => `server ${at};`).join(" ")} keepalive 512; }`;
   return `daemon off;
@@ -50,11 +50,12 @@ http {
   default_type application/octet-stream;
   access_log logs/access.log;
   gzip off;
+  proxy_ssl_protocols TLSv1.2 TLSv1.3;
   keepalive_timeout ${setup.keepAliveSeconds}s;
   keepalive_requests ${setup.requestsPerConnection};
   ${upstream("web", ...applicationServers(setup))}
-  ${upstream("files", `127.0.0.1:${upstreams.files}`)}
-  ${upstream("dav", `127.0.0.1:${upstreams.dav}`)}
+  ${upstream("files", `127.0.0.1:${files}`)}
+  ${upstream("dav", `127.0.0.1:${dav}`)}
 ${setup.mode === "plain" ? plainServers(setup) : tlsServers(setup)}
 ${extraServers(setup)}
 }
@@ -122,6 +123,7 @@ function locations(setup: Setup, proto: string): string {
       proxy_set_header X-Forwarded-Host $server_name;
       proxy_set_header Connection "";
       ${proto}`;
+  const bulk = setup.upstreamTls === true ? "https" : "http";
   return `${extraRoutes(setup)}
     location /sync {
       proxy_pass http://web;
@@ -132,7 +134,7 @@ function locations(setup: Setup, proto: string): string {
     }
     location /synchttp {
       rewrite ^/synchttp(.*)$ $1 break;
-      proxy_pass http://files;
+      proxy_pass ${bulk}://files;
       proxy_set_header Connection "";
       proxy_request_buffering off;
       ${limits}
@@ -142,7 +144,7 @@ function locations(setup: Setup, proto: string): string {
       root ${setup.site.install};
     }
     location /syncdav {
-      proxy_pass http://dav;
+      proxy_pass ${bulk}://dav;
       proxy_request_buffering off;
       ${headers}
       ${limits}

@@ -13,7 +13,7 @@ import {
 } from "../../src/constructs/index.js";
 import { proxyConfigText } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
-import { applicationServers, type ProxyKind, type Setup } from "../lib/proxy.js";
+import { applicationServers, bulkUpstreams, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
   version: string;
@@ -34,7 +34,7 @@ export async function buildPortico(folder: string, by: string): Promise<void> {
 export const portico: ProxyKind = {
   name: "portico",
   family: "portico",
-  abilities: ["http1", "tls", "http2", "static"],
+  abilities: ["http1", "tls", "http2", "static", "upstreamTls"],
   version: () => VERSION,
   prepare(setup) {
     const config = path.join(setup.folder, "portico.json");
@@ -44,7 +44,8 @@ export const portico: ProxyKind = {
 };
 
 function porticoConfig(setup: Setup): string {
-  const { site, upstreams } = setup;
+  const { site } = setup;
+  const { files, dav } = bulkUpstreams(setup);
   const stack = new TerraformStack(Testing.app(), "stack");
   const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
     host: { address: HOST },
@@ -52,8 +53,8 @@ function porticoConfig(setup: Setup): string {
     installDirectory: site.install,
     upstreams: {
       web: webUpstream(setup),
-      fileServer: { url: `http://127.0.0.1:${upstreams.files}` },
-      webdav: { url: `http://127.0.0.1:${upstreams.dav}` },
+      fileServer: bulkUpstream(setup, files),
+      webdav: bulkUpstream(setup, dav),
     },
     paths: { defaultPageDirectory: site.defaultPage, logDirectory: path.join(setup.folder, "logs") },
     proxy: {
@@ -84,6 +85,11 @@ function porticoConfig(setup: Setup): string {
 function webUpstream(setup: Setup): Pick<UpstreamProps, "url" | "servers"> {
   const servers = applicationServers(setup).map((at) => ({ url: `http://${at}` }));
   return servers.length === 1 ? servers[0]! : { servers };
+}
+
+function bulkUpstream({ upstreamTls, site }: Setup, port: number): Pick<UpstreamProps, "url" | "tls"> {
+  if (upstreamTls !== true) return { url: `http://127.0.0.1:${port}` };
+  return { url: `https://127.0.0.1:${port}`, tls: { caFile: site.tls.certificate } };
 }
 
 function mode({ mode: name, port, redirectPort, site }: Setup): Mode {

@@ -5,9 +5,9 @@ import { type Bar, quickBar, type Work } from "../lib/work.js";
 /** 1 GiB through one connection, down through `/synchttp`, up through `/syncdav`; neither buffers requests. */
 
 interface Variant {
-  readonly suffix: "plain" | "tls" | "http2";
+  readonly suffix: "plain" | "tls" | "http2" | "tls-both" | "http2-both";
   readonly over: string;
-  readonly rounds: Pick<Rounds, "mode" | "ability">;
+  readonly rounds: Pick<Rounds, "mode" | "ability" | "setup">;
   readonly args: readonly string[];
 }
 
@@ -30,16 +30,30 @@ const HTTP2: Variant = {
   args: ["--http2"],
 };
 
+/** TLS to the upstream as well. */
+const BOTH = { mode: "tls", ability: "upstreamTls", setup: { upstreamTls: true } } as const;
+const TLS_BOTH: Variant = { ...TLS, suffix: "tls-both", over: "TLS on both sides, HTTP/1.1", rounds: BOTH };
+const HTTP2_BOTH: Variant = {
+  ...HTTP2,
+  suffix: "http2-both",
+  over: "TLS on both sides, HTTP/2",
+  rounds: BOTH,
+};
+
 export const downloads: readonly Work[] = [
   download(PLAIN, [quickBar(0.5, 0.81)]),
   download(TLS, [quickBar(0.6, 0.87)]),
   download(HTTP2, []),
+  download(TLS_BOTH, [quickBar(1, 2)]),
+  download(HTTP2_BOTH, []),
 ];
 
 export const uploads: readonly Work[] = [
   upload(PLAIN, [quickBar(0.7, 1.43)]),
   upload(TLS, [quickBar(0.8, 1.29)]),
   upload(HTTP2, []),
+  upload(TLS_BOTH, [quickBar(1, 2)]),
+  upload(HTTP2_BOTH, []),
 ];
 
 function download({ suffix, over, rounds, args }: Variant, bars: readonly Bar[]): Work {
