@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { askMaster } from "../src/runtime/supervisor/askMaster.js";
 import type { Holdings } from "../src/runtime/worker/holdings.js";
-import { descriptorsOf } from "./processes.js";
+import { childrenOf, descriptorsOf } from "./processes.js";
 
 /**
  * What a front end holds, seen from outside and as it says itself. At rest, with all clients gone and all deadlines
@@ -115,3 +115,38 @@ export async function levelAtRest(asked: Asked): Promise<Level> {
 
 const STILL_LOOKS = 5;
 const STILL_MS = 40;
+
+/** A front end whose level is known, and is to be the same again whenever it is at rest. */
+export class Watched {
+  private running: string;
+
+  private constructor(
+    private readonly asked: Asked,
+    private level: Level,
+  ) {
+    this.running = workers(asked);
+  }
+
+  static async start(asked: Asked): Promise<Watched> {
+    return new Watched(asked, await levelAtRest(asked));
+  }
+
+  /** Whether another worker has taken the place of one, since this or {@link atRest} was called. */
+  get died(): boolean {
+    const before = this.running;
+    this.running = workers(this.asked);
+    return this.running !== before;
+  }
+
+  /** Waits until it holds nothing that it did not hold at first. @returns what it still does after that time */
+  async atRest(patienceMs: number): Promise<string[]> {
+    const died = this.died ? ["a worker died"] : [];
+    const { kept, level } = await comeToRest(this.asked, this.level, patienceMs);
+    // What is kept is kept for ever: it is not to be found again.
+    if (kept.length > 0) this.level = level;
+    return [...died, ...kept];
+  }
+}
+
+/** Process ids of the workers. */
+const workers = ({ process }: Asked): string => childrenOf(process.pid!).join(" ");

@@ -10,3 +10,6 @@ export async function copyOfBundle(to: string): Promise<string> {
   await copyFile(await sharedBundle(), to);
   return to;
 }
+
+/** For the environment of a proxy: memory that was given back is filled, so that its bytes are seen if they are still used. */
+export const FILLED_MEMORY = "PORTICO_FILL_SPENT_MEMORY=1";

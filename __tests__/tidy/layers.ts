@@ -107,6 +107,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "upstreams",
     "conformance",
     "exchanges",
+    "bytes",
     "replay",
     "demo",
     "processes",

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
 import { type BoundSocket, holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
-import { comeToRest, type Level, levelAtRest } from "../../testkit/level.js";
+import { Watched } from "../../testkit/level.js";
+import { FILLED_MEMORY } from "../../testkit/sharedBundle.js";
 import { LANE_MIN } from "../wire/http1Input.js";
 import { Lane } from "../wire/lane.js";
 import { FILES, routeOf, TARGETS, upstreamOf } from "./targets.js";
@@ -16,7 +17,7 @@ import { FILES, routeOf, TARGETS, upstreamOf } from "./targets.js";
  * used.
  */
 export class Proxy {
-  private level: Level | undefined;
+  private watched: Watched | undefined;
 
   private constructor(
     private readonly frontEnd: FrontEnd,
@@ -33,18 +34,18 @@ export class Proxy {
     const frontEnd = await startFrontEnd({
       upstreams: { web: unused, fileServer: unused, webdav: unused },
       media: FILES,
+      under: ["env", FILLED_MEMORY],
       change: (config) => withLanes(config, lanes, deaf.upstream),
     });
     started.frontEnd = frontEnd;
     const proxy = new Proxy(frontEnd, lanes, deaf);
-    proxy.level = await levelAtRest(frontEnd);
+    proxy.watched = await Watched.start(frontEnd);
     return proxy;
   }
 
-  /** Process ids of the workers: another one takes the place of one that died. */
-  workers(): string {
-    const { pid } = this.frontEnd.process;
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  /** Whether another worker has taken the place of one, since this or `atRest` was called. */
+  get died(): boolean {
+    return this.watched!.died;
   }
 
   /** The whole error log, once all that was logged so far is in it. */
@@ -56,10 +57,7 @@ export class Proxy {
   /** Waits until it holds nothing that it did not hold at first. @returns what it still does after that time */
   async atRest(patienceMs: number): Promise<string[]> {
     for (const lane of this.lanes) lane.hangUp();
-    const { kept, level } = await comeToRest(this.frontEnd, this.level!, patienceMs);
-    // What is kept is kept for ever: it is not to be found again.
-    if (kept.length > 0) this.level = level;
-    return [...kept];
+    return this.watched!.atRest(patienceMs);
   }
 
   async stop(): Promise<void> {

@@ -60,13 +60,9 @@ export async function search(proxy: Proxy, options: SearchOptions): Promise<Sear
     if (faults.length > 0) failures++;
     return findingOf(number, faults);
   };
-  let workers = proxy.workers();
   const look = async (first: number, next: number): Promise<Finding[]> => {
-    const died = proxy.workers() === workers ? [] : ["a worker died"];
-    const kept = await proxy.atRest(REST_MS);
-    workers = proxy.workers();
-    const faults = [...died, ...kept.map((law) => `${law}, after cases ${first} to ${next - 1}`)];
-    return faults.map((fault) => findingOf(first, [fault]));
+    const laws = await proxy.atRest(REST_MS);
+    return laws.map((law) => findingOf(first, [`${law}, after cases ${first} to ${next - 1}`]));
   };
   const { findings, cases } = await searchCases<Finding>({
     players: proxy.lanes.map(playOn),
@@ -110,10 +106,9 @@ export async function playAlone(
 
 /** The log is looked at as well. */
 async function faultsAlone(proxy: Proxy, played: Timeline): Promise<string[]> {
-  const workers = proxy.workers();
   const { length } = await proxy.errorLog();
   const faults = await proxy.lanes[0]!.play(played, ALONE_PATIENCE_MS);
-  if (proxy.workers() !== workers) return ["a worker died", ...faults];
+  if (proxy.died) return ["a worker died", ...faults];
   const laws = await proxy.atRest(ALONE_REST_MS);
   const logged = (await proxy.errorLog()).slice(length);
   return [...faults, ...laws, ...blamed(logged, () => played).flatMap((failure) => failure.faults)];

@@ -35,6 +35,7 @@ const CONCERNED = [
   "__tests__/runtime/http2Exchange",
   "__tests__/runtime/staticFiles",
   "proof/transfer/largeTransfer",
+  "proof/bytes/bytes",
 ];
 
 function main(): void {

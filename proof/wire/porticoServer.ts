@@ -1,6 +1,6 @@
 import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { copyOfBundle } from "../../testkit/sharedBundle.js";
+import { copyOfBundle, FILLED_MEMORY } from "../../testkit/sharedBundle.js";
 import { sharedFile } from "../../testkit/sharedFile.js";
 import { type RunningProcess, startProcess } from "./processes.js";
 import { logsOf, type Mode, type Ports, type Site, sitePaths } from "./site.js";
@@ -23,7 +23,7 @@ export async function startPortico(
   const config = path.join(site.folder, `portico-${mode}`, "portico.json");
   writeFileSync(config, await configOf(mode, site, ports));
   return startProcess({
-    command: [process.execPath, bundle, "serve", config],
+    command: ["env", FILLED_MEMORY, process.execPath, bundle, "serve", config],
     user: site.user,
     ports: mode === "tls" ? [ports.http, ports.https] : [ports.http],
   });
