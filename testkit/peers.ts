@@ -15,6 +15,8 @@ export class LoopbackServer {
   port = 0;
   readonly sockets = new Set<net.Socket>();
   private readonly server: net.Server;
+  /** TCP connections below TLS, by the port of the peer. */
+  private readonly carriers = new Map<number, net.Socket>();
 
   /** @param secure over TLS: connections are those that completed a handshake */
   constructor(accept: (socket: net.Socket) => void, secure?: tls.TlsOptions) {
@@ -30,6 +32,17 @@ export class LoopbackServer {
       secure === undefined
         ? net.createServer(options, taken)
         : tls.createServer({ ...secure, noDelay: true }, taken);
+    if (secure === undefined) return;
+    this.server.on("connection", (carrier: net.Socket) => {
+      const port = carrier.remotePort!;
+      this.carriers.set(port, carrier);
+      carrier.on("close", () => this.carriers.delete(port));
+    });
+  }
+
+  /** The connection below TLS, which alone can be reset; without TLS the socket itself. */
+  transportOf(socket: net.Socket): net.Socket {
+    return this.carriers.get(socket.remotePort ?? 0) ?? socket;
   }
 
   async listen(port = 0): Promise<this> {

@@ -109,7 +109,7 @@ class Maker {
       ...({ status: 200, flaw: "none", then: "keep", when: "complete", held: "no" } as const),
       ...({ informational: [], apart: false, framing: "length" } as const),
     };
-    const plain = { method: "GET", to: TARGETS.plain, upgrade: false, expect: "none" } as const;
+    const plain = { method: "GET", to: this.kept(), upgrade: false, expect: "none" } as const;
     return {
       protocol: "http",
       pipelined: false,
@@ -168,9 +168,14 @@ class Maker {
 
   private target(): Target {
     const { chance } = this;
-    if (chance.is(0.55)) return TARGETS.plain;
+    if (chance.is(0.6)) return this.kept();
     const own = ["large", "small", "fixed", "elsewhere"] as const;
     return TARGETS[chance.of("limited", "limited", "limited", "timed", "narrow", "tight", "deaf", ...own)];
+  }
+
+  /** A route whose upstream's connections are used again without limits. */
+  private kept(): Target {
+    return TARGETS[this.chance.of("plain", "plain", "secure", "unix")];
   }
 
   private splits(): Splits {
@@ -220,7 +225,12 @@ class Maker {
       expect: body !== undefined && chance.is(0.12) ? chance.of("sends", "waits") : "none",
       body,
       tunnel,
-      response: responseBy(chance, upgrade && (body === undefined || body.bytes === 0), method === "HEAD"),
+      response: responseBy(
+        chance,
+        upgrade && (body === undefined || body.bytes === 0),
+        method === "HEAD",
+        to.carrier !== "unix",
+      ),
     };
   }
 

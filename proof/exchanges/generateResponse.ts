@@ -17,14 +17,17 @@ export function lengthBy(chance: Random, large: boolean): number {
   return chance.is(0.3) ? chance.of(...EDGES) : chance.upTo(chance.of(20, 20, 300, 3_000));
 }
 
-/** @param tunnel whether the request can open one */
-export function responseBy(chance: Random, tunnel: boolean, head: boolean): ResponsePlan {
+/**
+ * @param tunnel whether the request can open one
+ * @param resets whether the upstream's connection can be reset, which Unix sockets cannot
+ */
+export function responseBy(chance: Random, tunnel: boolean, head: boolean, resets: boolean): ResponsePlan {
   const flaw: ResponseFlaw = chance.is(0.2)
     ? chance.of("short", "long", "late", "chunkSize", "chunkEnd", "garbage", "silence", "switch")
     : "none";
   const status = tunnel && chance.is(0.5) ? 101 : chance.of(200, 200, 200, 200, 201, 204, 304, 401, 413, 500);
   const bytes = lengthBy(chance, true);
-  const response: ResponsePlan = {
+  const drawn: ResponsePlan = {
     when: chance.of("complete", "complete", "complete", "head", "half"),
     held: chance.is(0.03) ? chance.of("head", "half") : "no",
     informational: chance.is(0.1)
@@ -39,11 +42,19 @@ export function responseBy(chance: Random, tunnel: boolean, head: boolean): Resp
     then: chance.of("keep", "keep", "keep", "keep", "keep", "close", "close", "quit", "soon", "reset"),
   };
   const fine = chance.is(0.004)
-    ? ({ ...response, framing: "chunked", bytes: FINE_BYTES, piece: 1, apart: false } as const)
-    : response;
+    ? ({ ...drawn, framing: "chunked", bytes: FINE_BYTES, piece: 1, apart: false } as const)
+    : drawn;
   // 101 to who asked for it is none.
-  return settled(tunnel && flaw === "switch" ? { ...fine, flaw: "none" } : fine, head);
+  const response = settled(tunnel && fine.flaw === "switch" ? { ...fine, flaw: "none" } : fine, head);
+  return resets ? response : unreset(response);
 }
+
+/** Without resets nothing shows that a response is cut which ends with its connection. */
+const unreset = (response: ResponsePlan): ResponsePlan => ({
+  ...response,
+  ...(response.then === "reset" ? { then: "quit" } : {}),
+  ...(response.flaw === "short" && response.framing === "close" ? { flaw: "none" } : {}),
+});
 
 /** Flaws that a framing cannot have are none. */
 function settled(response: ResponsePlan, head: boolean): ResponsePlan {

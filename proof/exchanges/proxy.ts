@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import * as net from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
 import { type BoundSocket, holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
+import { issue } from "../../testkit/certificates.js";
 import { type FrontEnd, startFrontEnd } from "../../testkit/frontEnd.js";
 import { Watched } from "../../testkit/level.js";
 import { FILLED_MEMORY } from "../../testkit/sharedBundle.js";
@@ -23,13 +25,17 @@ export class Proxy {
     private readonly frontEnd: FrontEnd,
     readonly lanes: readonly Lane[],
     private readonly deaf: Deaf,
+    private readonly folder: string,
   ) {}
 
   static async start(laneCount: number): Promise<Proxy> {
     const started: { frontEnd?: FrontEnd } = {};
     const lanes: Lane[] = [];
-    for (let i = 0; i < laneCount; i++) lanes.push(await Lane.start(LANE_MIN + i, () => started.frontEnd!));
-    const unused = lanes[0]!.upstreamPort;
+    const folder = mkdtempSync(join(tmpdir(), "portico-exchanges-"));
+    const place = { folder, certificate: await issue({ names: ["upstream.test"], type: "ec" }) };
+    for (let i = 0; i < laneCount; i++)
+      lanes.push(await Lane.start(LANE_MIN + i, place, () => started.frontEnd!));
+    const unused = Number(new URL(lanes[0]!.urls.tcp).port);
     const deaf = new Deaf();
     const frontEnd = await startFrontEnd({
       upstreams: { web: unused, fileServer: unused, webdav: unused },
@@ -38,7 +44,7 @@ export class Proxy {
       change: (config) => withLanes(config, lanes, deaf.upstream),
     });
     started.frontEnd = frontEnd;
-    const proxy = new Proxy(frontEnd, lanes, deaf);
+    const proxy = new Proxy(frontEnd, lanes, deaf, folder);
     proxy.watched = await Watched.start(frontEnd);
     return proxy;
   }
@@ -64,6 +70,7 @@ export class Proxy {
     await this.frontEnd.stop();
     this.deaf.stop();
     await Promise.all(this.lanes.map((lane) => lane.stop()));
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
@@ -118,12 +125,14 @@ function withLanes(config: ProxyConfigInput, lanes: readonly Lane[], other: Upst
     logs: { access: "off", error: { path: join(logs, ERROR_LOG) } },
     upstreams: [
       ...(config.upstreams ?? []),
-      ...lanes.flatMap(({ number, upstreamPort }) => {
-        const reached = { url: `http://127.0.0.1:${upstreamPort}`, idleTimeoutMs: IDLE_MS };
+      ...lanes.flatMap(({ number, urls }) => {
+        const idle = { idleTimeoutMs: IDLE_MS };
         const narrow = { connectionsMax: 1, queueTimeoutMs: QUEUE_MS };
         return [
-          { ...reached, name: upstreamOf(number, TARGETS.plain) },
-          { ...reached, ...narrow, name: upstreamOf(number, TARGETS.narrow) },
+          { ...idle, url: urls.tcp, name: upstreamOf(number, TARGETS.plain) },
+          { ...idle, url: urls.tls, name: upstreamOf(number, TARGETS.secure), tls: { verify: false } },
+          { ...idle, url: urls.unix, name: upstreamOf(number, TARGETS.unix) },
+          { ...idle, ...narrow, url: urls.tcp, name: upstreamOf(number, TARGETS.narrow) },
         ];
       }),
       other,

@@ -1,9 +1,12 @@
 import type { RouteInput } from "../../src/model/index.js";
+import { Random } from "../../testkit/random.js";
 import type { Target } from "../wire/timeline.js";
 
 /** The routes that requests are for; every lane has all of them. */
 export type TargetName =
   | "plain"
+  | "secure"
+  | "unix"
   | "limited"
   | "timed"
   | "narrow"
@@ -23,10 +26,14 @@ const FIXED = "Fixed, and of nobody.\n";
 const LARGE_BYTES = 600_000;
 const SMALL_BYTES = 3_000;
 
-const fileOf = (bytes: number, text: string): Buffer => Buffer.alloc(bytes, text, "latin1");
+/** Their contents are the same in each run. */
+const SEED_OF_FILES = 1;
+const files = new Random(SEED_OF_FILES);
 
 export const TARGETS: Readonly<Record<TargetName, Target>> = {
   plain: { letter: "e", responder: "lane" },
+  secure: { letter: "x", responder: "lane", carrier: "tls" },
+  unix: { letter: "u", responder: "lane", carrier: "unix" },
   limited: { letter: "m", responder: "lane", bodyBytesMax: LIMITED_BYTES },
   timed: { letter: "t", responder: "lane", bodyTimeoutMs: BODY_TIMEOUT_MS },
   narrow: { letter: "n", responder: "lane", narrow: true },
@@ -39,16 +46,16 @@ export const TARGETS: Readonly<Record<TargetName, Target>> = {
   },
   /** It never takes a connection from its queue. */
   deaf: { letter: "d", responder: "none" },
-  large: { letter: "l", responder: "file", own: { status: 200, body: fileOf(LARGE_BYTES, "large file;") } },
-  small: { letter: "s", responder: "file", own: { status: 200, body: fileOf(SMALL_BYTES, "small file;") } },
+  large: { letter: "l", responder: "file", own: { status: 200, body: files.bytes(LARGE_BYTES) } },
+  small: { letter: "s", responder: "file", own: { status: 200, body: files.bytes(SMALL_BYTES) } },
   fixed: { letter: "f", responder: "proxy", own: { status: 200, body: Buffer.from(FIXED) } },
   elsewhere: { letter: "r", responder: "proxy", own: { status: 307, body: undefined } },
 };
 
 /** Name of the upstream of a route. */
-export function upstreamOf(lane: number, { responder, narrow }: Target): string {
+export function upstreamOf(lane: number, { responder, narrow, carrier = "tcp" }: Target): string {
   if (responder === "none") return "deaf";
-  return `${narrow === true ? "narrow" : "lane"}${lane}`;
+  return `${narrow === true ? "narrow" : carrier}${lane}`;
 }
 
 /** The route of a lane. @param folder where the files lie, in a directory each */

@@ -1,13 +1,13 @@
 import { Agent, request } from "node:http";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import type { Timeline, ExchangeScript } from "./timeline.js";
+import type { Carrier, Timeline, ExchangeScript } from "./timeline.js";
 import type { Client, Ports } from "./scriptedClient.js";
 import { Http1Client } from "./http1Client.js";
 import { Http2Client } from "./http2Client.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns } from "./http1Input.js";
 import { judge } from "./judge.js";
-import { StrictUpstream } from "./strictUpstream.js";
+import { type LanePlace, StrictUpstream } from "./strictUpstream.js";
 
 /**
  * A route with an upstream of its own, where cases are played one after the other. Each begins without connections to the
@@ -23,12 +23,12 @@ export class Lane {
     readonly number: number,
   ) {}
 
-  static async start(number: number, ports: () => Ports): Promise<Lane> {
-    return new Lane(await StrictUpstream.start(number), ports, number);
+  static async start(number: number, place: LanePlace, ports: () => Ports): Promise<Lane> {
+    return new Lane(await StrictUpstream.start(number, place), ports, number);
   }
 
-  get upstreamPort(): number {
-    return this.upstream.port;
+  get urls(): Readonly<Record<Carrier, string>> {
+    return this.upstream.urls;
   }
 
   /**

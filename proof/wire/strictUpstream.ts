@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { TlsOptions } from "node:tls";
 import {
   type BodyKind,
   fieldValue,
@@ -13,6 +15,7 @@ import { LoopbackServer } from "../../testkit/peers.js";
 import { MOMENT_MS, type ScriptedResponse, scriptedResponse } from "./scriptedResponse.js";
 import {
   bytesOf,
+  type Carrier,
   type ClientScript,
   type ExchangeScript,
   idOf,
@@ -44,6 +47,12 @@ interface Expected {
   readonly exchange: ExchangeScript;
 }
 
+/** What all lanes share. */
+export interface LanePlace {
+  readonly certificate: { readonly key: string; readonly cert: string };
+  readonly folder: string;
+}
+
 /** The upstream of one lane: takes requests strictly, responds by the script of the case that is played. */
 export class StrictUpstream {
   readonly violations: string[] = [];
@@ -56,20 +65,37 @@ export class StrictUpstream {
   holding = new Gate();
   released = new Gate();
 
-  private readonly server = new LoopbackServer(
-    (socket) => void this.connections.add(new StrictConnection(socket, this)),
-  );
+  private readonly servers: readonly LoopbackServer[];
 
-  private constructor(readonly lane: number) {}
-
-  static async start(lane: number): Promise<StrictUpstream> {
-    const upstream = new StrictUpstream(lane);
-    await upstream.server.listen();
-    return upstream;
+  private constructor(
+    readonly lane: number,
+    /** URLs of the upstream, by who connects how. */
+    readonly urls: Readonly<Record<Carrier, string>>,
+    servers: Readonly<Record<Carrier, LoopbackServer>>,
+  ) {
+    this.servers = Object.values(servers);
   }
 
-  get port(): number {
-    return this.server.port;
+  /** @param folder for its Unix socket */
+  static async start(lane: number, { certificate, folder }: LanePlace): Promise<StrictUpstream> {
+    const started: { upstream?: StrictUpstream } = {};
+    const server = (secure?: TlsOptions): LoopbackServer => {
+      const one = new LoopbackServer((socket) => {
+        const upstream = started.upstream!;
+        upstream.connections.add(new StrictConnection(socket, upstream, one.transportOf(socket)));
+      }, secure);
+      return one;
+    };
+    const path = join(folder, `${lane}.sock`);
+    const tcp = await server().listen();
+    const tls = await server(certificate).listen();
+    const unix = await server().listenAt(path);
+    const urls = {
+      tcp: `http://127.0.0.1:${tcp.port}`,
+      tls: `https://127.0.0.1:${tls.port}`,
+      unix: `unix:${path}`,
+    };
+    return (started.upstream = new StrictUpstream(lane, urls, { tcp, tls, unix }));
   }
 
   expect({ index, clients }: Timeline): void {
@@ -118,7 +144,7 @@ export class StrictUpstream {
   abandon(): void {
     for (const [id, { client }] of this.expected) if (client.abort !== undefined) this.left.add(id);
     this.expected = new Map();
-    this.server.cut();
+    for (const server of this.servers) server.cut();
   }
 
   forget(connection: StrictConnection): void {
@@ -127,7 +153,7 @@ export class StrictUpstream {
 
   async stop(): Promise<void> {
     this.abandon();
-    await this.server.close();
+    await Promise.all(this.servers.map((server) => server.close()));
   }
 }
 
@@ -150,6 +176,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
   constructor(
     socket: Socket,
     private readonly owner: StrictUpstream,
+    private readonly transport: Socket,
   ) {
     super(socket);
   }
@@ -274,6 +301,7 @@ class StrictConnection extends UpstreamConnection implements MessageSink {
       held: (piece) => (piece === response.heldAt ? released.opened : undefined),
       written: () => this.written(response, exchange),
       leaves: () => (this.leaving = true),
+      transport: this.transport,
     });
   }
 

@@ -1,3 +1,4 @@
+import { Random } from "../../testkit/random.js";
 import type { Channel, Close } from "./case.js";
 
 /**
@@ -14,6 +15,9 @@ export interface Timeline {
 
 export type Protocol = Exclude<Channel, "redirect" | "clear">;
 
+/** What an upstream is reached over. */
+export type Carrier = "tcp" | "tls" | "unix";
+
 /** A route, as far as its clients and who judges what they get have to know it. */
 export interface Target {
   /** Begins the path. */
@@ -24,6 +28,8 @@ export interface Target {
   readonly bodyBytesMax?: number;
   /** How long the client may be silent within a body; undefined for longer than anything is played. */
   readonly bodyTimeoutMs?: number;
+  /** What its upstream is reached over. Default: TCP. */
+  readonly carrier?: Carrier;
   /** Its upstream has one connection at a time, for which requests wait. */
   readonly narrow?: boolean;
   /** The response of the proxy without an upstream. */
@@ -157,14 +163,18 @@ export function readPath(path: string): { letter: string; lane: number; id: stri
 }
 
 /**
- * Bytes that tell whose they are, and in which order: no two ids have the same, and the very first ones differ.
+ * Random bytes of a message: no two ids have the same. None is part of a line end, so that what comes behind a message is
+ * never empty lines, which are not refused.
  * @param what `body`, `response`, `up` or `down`: every direction has its own
  */
 export function bytesOf(what: "body" | "response" | "up" | "down", id: string, length: number): Buffer {
-  const from = [...`${what}${id}`].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 9973, 7);
-  const text = `${String.fromCharCode(97 + (from % 26))}${what}:${id};`;
-  return Buffer.alloc(length, text, "latin1");
+  const seed = [...`${what}${id}`].reduce((sum, char) => Math.imul(sum, 31) + char.charCodeAt(0), 7);
+  const bytes = new Random(seed).bytes(length);
+  for (const end of LINE_END) for (let at = -1; (at = bytes.indexOf(end, at + 1)) !== -1;) bytes[at] = ~end;
+  return bytes;
 }
+
+const LINE_END = Buffer.from("\r\n");
 
 /** Whether a response has no body by its status or its request's method, whatever its fields say. */
 export const isBodiless = ({ method, response }: Pick<ExchangeScript, "method" | "response">): boolean =>

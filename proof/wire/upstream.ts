@@ -209,13 +209,15 @@ interface Writing {
   written?(): Promise<void> | void;
   /** The connection ends now. */
   leaves?(): void;
+  /** The connection below TLS. */
+  readonly transport?: Socket;
 }
 
 /** Writes a response. */
 export async function play(
   socket: Socket,
   { pieces, pauseMs = PIECE_PAUSE_MS, then, thenMs }: ResponseScript<string | Buffer>,
-  { held, written, leaves }: Writing = {},
+  { held, written, leaves, transport }: Writing = {},
 ): Promise<void> {
   for (const [i, piece] of pieces.entries()) {
     const waits = held?.(i) ?? (i > 0 ? sleep(pauseMs) : undefined);
@@ -227,7 +229,7 @@ export async function play(
   const waitMs = thenMs ?? (then === "reset" ? PIECE_PAUSE_MS : 0);
   if (waitMs > 0) await sleep(waitMs);
   leaves?.();
-  closeBy(socket, then === "close" ? "half" : "reset");
+  closeBy(socket, then === "close" ? "half" : "reset", transport);
 }
 
 /** The usual response of a daemon; its body tells which one gave it. */
