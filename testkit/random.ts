@@ -42,6 +42,18 @@ export class Random {
   }
 }
 
+const bodies = new Random();
+
+/** A body of random bytes, another one at each call: bytes at the wrong place are wrong bytes. */
+export const randomBody = (length: number): Buffer => bodies.bytes(length);
+
+/** The same of letters, digits, `-` and `_`. */
+export const randomText = (length: number): string =>
+  bodies
+    .bytes(Math.ceil((length * 3) / 4))
+    .toString("base64url")
+    .slice(0, length);
+
 /** A seed for a number of a run: neighbouring numbers and seeds share nothing. */
 export const seedOf = (seed: number, index: number): number =>
   Math.imul(Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1) ^ index, 0x85ebca6b) ^ (index >>> 13);

@@ -13,7 +13,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProto
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
 import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
-import { seeded } from "../../testkit/random.js";
+import { randomText, seeded } from "../../testkit/random.js";
 import { eventually } from "../../testkit/waiting.js";
 import { logEntries } from "../../testkit/logEntries.js";
 
@@ -109,7 +109,7 @@ const CAUSES: Readonly<Record<Exclude<ErrorToken, "proxy_configuration_error">, 
   connection_write_timeout: {
     does: ({ socket }) => void socket.pause(),
     upstream: { sendTimeoutMs: SHORT_MS },
-    body: "x".repeat(16_000_000),
+    body: randomText(16_000_000),
     only: "http1",
     status: 504,
   },

@@ -14,6 +14,7 @@ import {
   RawClient,
 } from "../../testkit/http2RawClient.js";
 import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
+import { randomText } from "../../testkit/random.js";
 
 /** One request is one request: what goes upstream and back is framed as it was announced, or cut. */
 
@@ -210,9 +211,7 @@ describe("a response that is not as long as its head says", () => {
 
 describe("a response in pieces", () => {
   afterEach(() => jest.restoreAllMocks());
-  const PIECES = [1, 15, 16, 17, 255, 2_048, 3_000, 16_384, 20_000, 70_000].map((size, i) =>
-    "abcdefghij"[i]!.repeat(size),
-  );
+  const PIECES = [1, 15, 16, 17, 255, 2_048, 3_000, 16_384, 20_000, 70_000].map(randomText);
   const whole = PIECES.join("");
   const inChunks = PIECES.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("");
 
@@ -295,7 +294,7 @@ describe("a body over HTTP/2", () => {
       for (const length of [1, 339, 340, 341, 1024]) {
         const client = await RawClient.connect(front.securePort);
         const head = hpack(POST("/web/upload", ["content-length", String(length)]));
-        const body = "x".repeat(length) + SMUGGLED;
+        const body = randomText(length) + SMUGGLED;
         client.socket.write(
           Buffer.concat([frame(Frame.HEADERS, END_HEADERS, 1, head), ...frames(body, length)]),
         );
@@ -315,7 +314,7 @@ describe("a body over HTTP/2", () => {
     client.socket.write(
       Buffer.concat([
         frame(Frame.HEADERS, END_HEADERS, 1, head),
-        frame(Frame.DATA, END_STREAM, 1, "x".repeat(339)),
+        frame(Frame.DATA, END_STREAM, 1, randomText(339)),
       ]),
     );
     expect(await client.outcome(1)).toBe("RST PROTOCOL_ERROR");
@@ -326,7 +325,7 @@ describe("a body over HTTP/2", () => {
 
 describe("a body beyond requestBodyBytesMax", () => {
   const chunks = (...sizes: number[]): string =>
-    sizes.map((size) => `${size.toString(16)}\r\n${"x".repeat(size)}\r\n`).join("");
+    sizes.map((size) => `${size.toString(16)}\r\n${randomText(size)}\r\n`).join("");
   const HEAD = "POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
   test.each([
@@ -352,7 +351,7 @@ describe("a body beyond requestBodyBytesMax", () => {
   test("is a 413 over HTTP/2", async () => {
     const client = await RawClient.connect(front.securePort);
     client.request(1, POST("/small"), 0);
-    client.socket.write(Buffer.concat([5, 6, 1, 1].map((n) => frame(Frame.DATA, 0, 1, "x".repeat(n)))));
+    client.socket.write(Buffer.concat([5, 6, 1, 1].map((n) => frame(Frame.DATA, 0, 1, randomText(n)))));
     expect(await client.outcome(1)).toBe("413");
     client.destroy();
   });

@@ -13,6 +13,7 @@ import { connectHttp2 } from "../../testkit/http2Server.js";
 import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 import { openFolder } from "../../testkit/portico.js";
 import { eventually, settled } from "../../testkit/waiting.js";
+import { randomBody, randomText } from "../../testkit/random.js";
 
 /** Figures of docs/limits.md, counted where the bytes wait: what garbage and V8 add is measured elsewhere. */
 
@@ -96,27 +97,27 @@ describe.each([
     const large = (): number =>
       [...new Set(sized.mock.contexts as unknown as Own[])].filter(({ own }) => own !== undefined).length;
     const fast = (): boolean => paced.mock.contexts.some((pace) => pace.fast);
-    const [length, half] = [10 * MIB, "x".repeat(9 * MIB)];
+    const [length, half] = [10 * MIB, randomText(9 * MIB)];
     script = () => undefined;
     const index = upstream.connections.length;
     const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
     const ask = `POST /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${2 * MIB}\r\n\r\n`;
     const response = `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${half}`;
-    client.send(ask).send(Buffer.alloc(MIB));
+    client.send(ask).send(randomBody(MIB));
     // That of the client.
     await eventually(() => large() === 1);
-    client.send(Buffer.alloc(MIB));
+    client.send(randomBody(MIB));
     const peer = await upstream.connection(index);
     await eventually(() => peer.received.length >= ask.length - 100 + 2 * MIB);
     peer.send(response);
     await eventually(() => fast() && client.received.length > half.length);
     // That of the upstream, too.
     await eventually(() => large() === 2);
-    peer.send(Buffer.alloc(length - half.length));
+    peer.send(randomBody(length - half.length));
     await eventually(() => client.received.length > length);
     await eventually(() => large() === 0 && !fast());
     // Nor has one that is closed.
-    client.send(ask).send(Buffer.alloc(2 * MIB));
+    client.send(ask).send(randomBody(2 * MIB));
     await eventually(() => peer.received.length >= 2 * (ask.length - 100 + 2 * MIB));
     peer.send(response);
     await eventually(() => fast());
@@ -126,26 +127,25 @@ describe.each([
 });
 
 test("what a client has not read yet stays what it was, whatever others read and send meanwhile", async () => {
-  const respond = (letter: string) => (peer: Accepted) =>
-    void peer.send(
-      `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 10000\r\n\r\n${letter.repeat(10_000)}`,
-    );
-  script = respond("a");
+  const [own, other] = [randomText(10_000), randomText(10_000)];
+  const respond = (text: string) => (peer: Accepted) =>
+    void peer.send(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 10000\r\n\r\n${text}`);
+  script = respond(own);
   const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
   const stream = session.request({ ":path": "/web" });
   let [body, over] = ["", false];
   stream.on("data", (chunk: Buffer) => (body += chunk.toString("latin1"))).on("end", () => (over = true));
   await once(stream, "response");
-  script = respond("b");
+  script = respond(other);
   for (let i = 0; i < 2; i++) {
     const client = await connectTo(front.plainPort);
     client.send("GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
-    await client.receives("b".repeat(10_000));
+    await client.receives(other);
     client.socket.destroy();
   }
   session.settings({ initialWindowSize: 65_535 });
   await eventually(() => over);
-  expect(body).toBe("a".repeat(10_000));
+  expect(body).toBe(own);
   session.destroy();
 });
 
@@ -269,7 +269,7 @@ test.each([
   ["a file", "/files/file", 32 * KIB],
   ["a chunked response", "/web", 64 * KIB],
 ])("each stream that is not read: %s", async (_, path, limit) => {
-  const chunk = "a".repeat(256 * KIB);
+  const chunk = randomText(256 * KIB);
   script = (peer) =>
     peer.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${`40000\r\n${chunk}\r\n`.repeat(4)}`);
   const session = connectHttp2(front.securePort, { initialWindowSize: 0 });

@@ -12,6 +12,7 @@ import { connectTo, exchange, RawUpstream, responding } from "../../testkit/peer
 import { freePort } from "../../testkit/ports.js";
 import { RestartingWeb } from "../../testkit/restartingWeb.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomText } from "../../testkit/random.js";
 
 /** An upstream that refuses connections for a time: requests wait for it. */
 
@@ -44,7 +45,7 @@ const warnings = async (): Promise<string[]> =>
     line.replace(/^.*upstream "web" /, ""),
   );
 
-const BODY = "0123456789abcdef".repeat(1 << 18);
+const BODY = randomText(1 << 22);
 const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
 const UPGRADE =
   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13";

@@ -4,7 +4,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProto
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
 import { connectTo, exchange } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
-import { type Random, seeded } from "../../testkit/random.js";
+import { randomText, seeded, type Random } from "../../testkit/random.js";
 import { RestartingWeb } from "../../testkit/restartingWeb.js";
 import { eventually } from "../../testkit/waiting.js";
 import { tally } from "../../src/runtime/exchange/tally.js";
@@ -59,7 +59,7 @@ afterEach(async () => {
   await web.kill();
 });
 
-const BODY = "0123456789abcdef".repeat(20_000);
+const BODY = randomText(320_000);
 const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
 const UPGRADE =
   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13";

@@ -25,6 +25,7 @@ import {
   startHttp2Server,
 } from "../../testkit/http2Server.js";
 import { eventually, settled } from "../../testkit/waiting.js";
+import { randomBody, randomText } from "../../testkit/random.js";
 
 /** Flow control, timers, tunnels and the limits of a connection. */
 
@@ -432,7 +433,7 @@ describe("a response body", () => {
   });
 
   test("waits for the client's window; the buffer is free again at onDrain", async () => {
-    const chunk = Buffer.alloc(100_000, "x");
+    const chunk = randomBody(100_000);
     const holder = new CountingHolder();
     handler = (exchange) => {
       exchange.hold(holder);
@@ -460,10 +461,11 @@ describe("a response body", () => {
     const increment = (bytes: number): Buffer => Buffer.from([0, 0, bytes >> 8, bytes & 0xff]);
     const data = (stream: number): Buffer[] =>
       client.frames.filter((f) => f.type === Frame.DATA && f.stream === stream).map((f) => f.payload);
-    handler = (exchange) => respond(exchange, 200, "x".repeat(100_000));
+    const body = randomText(100_000);
+    handler = (exchange) => respond(exchange, 200, body);
     client.request(1, GET);
     client.send(Frame.WINDOW_UPDATE, 0, 1, increment(50_000));
-    await eventually(() => Buffer.concat(data(1)).length === 65_535);
+    await eventually(() => Buffer.concat(data(1)).toString() === body.slice(0, 65_535));
     handler = (exchange) => respond(exchange, 200, "ab");
     client.request(3, GET);
     expect(await client.outcome(3)).toBe("200");
@@ -480,7 +482,7 @@ describe("a response body", () => {
       exchange.hold(holder);
       exchange.sendHead(200, "", [], -1);
       for (let more = true; more && accepted < 1_000; accepted++) {
-        more = exchange.sendData(Buffer.alloc(1_000, "x"));
+        more = exchange.sendData(randomBody(1_000));
         exchange.flush();
       }
     };

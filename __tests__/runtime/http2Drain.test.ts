@@ -12,14 +12,14 @@ import {
   type ReceivedFrame,
 } from "../../testkit/http2RawClient.js";
 import { type Http2Server, respond, startHttp2Server } from "../../testkit/http2Server.js";
-import { type Random, seeded } from "../../testkit/random.js";
+import { randomBody, seeded, type Random } from "../../testkit/random.js";
 
 /** A drain cuts no transfer that runs, whatever else its client sends before it has seen the GOAWAY (RFC 9113, 6.8). */
 
 const MB = 1_000_000;
 const MIB = 1_048_576;
 const LONG = 50 * MB;
-const PIECE = Buffer.alloc(16_384, "x");
+const PIECE = randomBody(16_384);
 
 /** Responds with as many bytes as the path says, and uploads with their length. */
 function transfer(exchange: Exchange): void {

@@ -10,6 +10,7 @@ import { issue } from "../../testkit/certificates.js";
 import { freePorts } from "../../testkit/ports.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomText } from "../../testkit/random.js";
 
 /** A reload while a client that is not ours downloads, and makes further requests before it can see the GOAWAY. */
 
@@ -101,7 +102,7 @@ async function uploadsFor(ms: number, session: ClientHttp2Session): Promise<read
   for (const end = Date.now() + ms; Date.now() < end; await sleep(50)) {
     const stream = session.request({ ":method": "PUT", ":path": "/" });
     outcomes.push(outcomeOf(stream));
-    stream.write("x".repeat(1_000));
+    stream.write(randomText(1_000));
     const given = outcomes.length % 3;
     if (given === 0) stream.close(CANCEL);
     else if (given === 1) stream.end("end");

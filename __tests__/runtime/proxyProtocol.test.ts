@@ -13,7 +13,7 @@ import { Accepted, parseResponse } from "../../testkit/peers.js";
 import { freePorts } from "../../testkit/ports.js";
 import { everywhere, oneServer } from "../../testkit/oneServer.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
-import { seeded } from "../../testkit/random.js";
+import { randomBody, seeded } from "../../testkit/random.js";
 import { eventually } from "../../testkit/waiting.js";
 import { logEntries } from "../../testkit/logEntries.js";
 
@@ -227,7 +227,7 @@ describe("however it is cut into pieces", () => {
   test("a large upload begins in the same piece", async () => {
     const peer = new Accepted(await connectFrom(BALANCER, "http"));
     const bytes = 3_000_000;
-    peer.send(Buffer.concat([V2, Buffer.from(upload(bytes)), Buffer.alloc(bytes, "x")]));
+    peer.send(Buffer.concat([V2, Buffer.from(upload(bytes)), randomBody(bytes)]));
     await peer.receives(`for ${CLIENT}, body ${bytes}`);
     peer.socket.destroy();
   });

@@ -12,6 +12,7 @@ import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomBody, randomText } from "../../testkit/random.js";
 
 const MiB = 1024 * 1024;
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -247,7 +248,7 @@ describe("request bodies", () => {
     const client = await connectTo(proxy.port);
     client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     const piece = Buffer.from(
-      `${size.toString(16)}\r\n${"x".repeat(size)}\r\n`.repeat(Math.ceil(100_000 / size)),
+      `${size.toString(16)}\r\n${randomText(size)}\r\n`.repeat(Math.ceil(100_000 / size)),
     );
     let taken = 0;
     const sending = (async () => {
@@ -329,7 +330,7 @@ describe("request bodies", () => {
       };
       const client = await connectTo(proxy.port);
       client.send(`PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: ${50 << 20}\r\n\r\n`);
-      const piece = Buffer.alloc(1 << 20, 0x61);
+      const piece = randomBody(1 << 20);
       for (let i = 0; i < 40 && !client.received.includes("big"); i++) {
         client.send(piece);
         await sleep(5);
@@ -530,7 +531,7 @@ describe("responses", () => {
   });
 
   test("a long response of unknown length goes out in pieces that grow while the client reads", async () => {
-    const body = Buffer.alloc(32 * MiB, "x");
+    const body = randomBody(32 * MiB);
     script = (peer) =>
       peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\n\r\n").send(body).socket.end());
     await start();
@@ -541,12 +542,15 @@ describe("responses", () => {
     await client.until(({ ended }) => ended);
     const text = Buffer.concat(received).toString("latin1");
     const sizes: number[] = [];
+    const pieces: string[] = [];
     for (let at = text.indexOf("\r\n\r\n") + 4; sizes.at(-1) !== 0;) {
       const size = parseInt(text.slice(at, at + 8), 16);
       sizes.push(size);
-      at = text.indexOf("\r\n", at) + size + 4;
+      const from = text.indexOf("\r\n", at) + 2;
+      pieces.push(text.slice(from, from + size));
+      at = from + size + 2;
     }
-    expect(sizes.reduce((sum, size) => sum + size)).toBe(body.length);
+    expect(body.equals(Buffer.from(pieces.join(""), "latin1"))).toBe(true);
     // Before it has read 8 MiB.
     expect(Math.max(...sizes.slice(0, 100))).toBe(65_536);
     expect(Math.max(...sizes)).toBeGreaterThan(65_536);
@@ -598,10 +602,11 @@ describe("responses", () => {
   test("a client that stops reading stops the upstream instead of filling memory, and then gets everything", async () => {
     await start();
     const size = 64 << 20;
+    const body = randomBody(size);
     script = (peer) => {
       peer.socket.once("data", () => {
         peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
-        peer.socket.write(Buffer.alloc(size, 0x62));
+        peer.socket.write(body);
       });
     };
     const client = await connectTo(proxy.port);
@@ -611,10 +616,17 @@ describe("responses", () => {
     await sleep(500);
     expect(peer.socket.writableLength).toBeGreaterThan(size / 2);
     let bytes = 0;
+    const received: Buffer[] = [];
     client.socket.removeAllListeners("data");
-    client.socket.on("data", (chunk: Buffer) => (bytes += chunk.length));
+    client.socket.on("data", (chunk: Buffer) => {
+      received.push(chunk);
+      bytes += chunk.length;
+    });
     client.socket.resume();
     await eventually(() => bytes > size, "for the whole response");
+    const headBytes = received[0]!.indexOf("\r\n\r\n") + 4;
+    await eventually(() => bytes >= size + headBytes);
+    expect(Buffer.concat(received).subarray(headBytes).equals(body)).toBe(true);
     client.socket.destroy();
   });
 });

@@ -4,6 +4,7 @@ import { ask, connectHttp2 } from "../../testkit/http2Server.js";
 import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomText } from "../../testkit/random.js";
 
 /** An upstream with several servers: where a request goes when one of them refuses it, breaks off, or is drained. */
 
@@ -46,7 +47,7 @@ afterEach(async () => {
 });
 
 const resets = (peer: Accepted): void => void peer.socket.once("data", () => peer.socket.resetAndDestroy());
-const BODY = "0123456789".repeat(100_000);
+const BODY = randomText(1_000_000);
 
 test("a request whose server refuses goes to the next one, an upload too, and the server is left out", async () => {
   const taken = (peer: Accepted): void =>

@@ -5,6 +5,7 @@ import type { RouteInput } from "../../src/model/index.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomText } from "../../testkit/random.js";
 
 /** An upstream on a Unix socket: what one on a port does, and errors that only a socket in a folder has. */
 
@@ -57,7 +58,7 @@ test("a Location at the socket's own host leads to the public one", async () => 
 });
 
 test("an upload, a response without a body, and one that the client leaves", async () => {
-  const body = "x".repeat(1 << 20);
+  const body = randomText(1 << 20);
   script = (peer) => {
     if (peer.received.endsWith(body)) peer.send(response(String(body.length)));
   };

@@ -6,6 +6,7 @@ import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness
 import { responseOf, connectHttp2, type Http2Server, startHttp2Server } from "../../testkit/http2Server.js";
 import { type Accepted, connectTo, isComplete, parseResponse, RawUpstream } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomText } from "../../testkit/random.js";
 
 /** The limit of connections to an upstream, and the queue in front of it. */
 
@@ -254,7 +255,7 @@ describe.each([
     front = await start({ connectionsMax: 1 });
     const first = await front.ask("/sync/a");
     await eventually(() => received.length === 1);
-    const body = "0123456789".repeat(20_000);
+    const body = randomText(200_000);
     const upload = await front.ask("/sync/up", body);
     await sleep(100);
     respond(0);

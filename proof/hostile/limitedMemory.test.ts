@@ -10,6 +10,7 @@ import { LoopbackServer } from "../../testkit/peers.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePorts } from "../../testkit/ports.js";
 import { eventually, settled } from "../../testkit/waiting.js";
+import { randomBody } from "../../testkit/random.js";
 
 /**
  * The proxy in a control group of its own, with the limits that follow from its memory: more clients than it admits, all of
@@ -83,7 +84,7 @@ inGroup("clients that stay within the limits", () => {
     const folder = openFolder();
     const files = writeCertificate(folder, await issue());
     mkdirSync(join(folder, "files"));
-    writeFileSync(join(folder, "files/large.bin"), Buffer.alloc(64 * MIB, 1));
+    writeFileSync(join(folder, "files/large.bin"), randomBody(64 * MIB));
     return oneServer({
       // All clients have one address here.
       trustedProxies: ["127.0.0.1"],

@@ -15,6 +15,7 @@ import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/p
 import { eventually, nextEvent } from "../../testkit/waiting.js";
 import { logEntries } from "../../testkit/logEntries.js";
 import { Scrapes, sumOf } from "./scrapes.js";
+import { randomBody } from "../../testkit/random.js";
 
 /** What is counted, against what clients did: exact to the request and byte, whatever happens to the processes. */
 
@@ -34,7 +35,7 @@ beforeAll(async () => {
   upstream = http.createServer((request, response) => {
     request.resume().on("end", () => {
       const bytes = Number(new URL(request.url!, "http://a").searchParams.get("bytes") ?? 0);
-      response.end(Buffer.alloc(bytes, "x"));
+      response.end(randomBody(bytes));
     });
   });
   await once(upstream.listen(0, "127.0.0.1"), "listening");

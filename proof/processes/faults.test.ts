@@ -16,6 +16,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProto
 import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 import { openFolder } from "../../testkit/portico.js";
 import { eventually, nextEvent } from "../../testkit/waiting.js";
+import { randomBody, randomText } from "../../testkit/random.js";
 
 /**
  * One fault barrier: whatever code of ours throws when a socket, a timer or the end of a turn calls it, is logged as ours
@@ -29,7 +30,7 @@ const onUncaught = (fault: unknown): void => void uncaught.push(fault);
 
 beforeAll(async () => {
   const folder = openFolder();
-  writeFileSync(join(folder, "large"), Buffer.alloc(LARGE_BYTES));
+  writeFileSync(join(folder, "large"), randomBody(LARGE_BYTES));
   upstream = await new RawUpstream(respondToWholeRequests).listen();
   front = await startEveryProtocol({
     routes: [
@@ -56,7 +57,7 @@ afterAll(async () => {
 const LARGE_BYTES = 2 << 20;
 
 type Ask = () => Promise<string>;
-const BODY = "x".repeat(100);
+const BODY = randomText(100);
 const POST = `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n`;
 
 /** How long a client takes over its body: longer than a sweep where that is what shall throw. */

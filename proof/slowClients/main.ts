@@ -5,6 +5,7 @@ import { again, laboratory, numberOf } from "../../testkit/laboratory.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
 import type { Latencies } from "./wellBehaved.js";
 import { nextEvent } from "../../testkit/waiting.js";
+import { randomBody } from "../../testkit/random.js";
 
 /** Set inside the network of its own. */
 const INSIDE = "PORTICO_SLOW_INSIDE";
@@ -76,7 +77,7 @@ const ATTEMPTS_MAX = 3;
 function startBehind(web: number, attacked: number): Promise<FrontEnd> {
   return startFrontEnd({
     upstreams: { web, fileServer: attacked, webdav: attacked },
-    media: { "large.bin": Buffer.alloc(4 << 20) },
+    media: { "large.bin": randomBody(4 << 20) },
     // They stand for the clients of many addresses: one of them would have three quarters of an upstream at most.
     change: (config) => ({
       ...config,

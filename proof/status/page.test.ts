@@ -9,6 +9,7 @@ import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.j
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePorts } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomText } from "../../testkit/random.js";
 
 /**
  * The status page in a browser, while things happen behind it. With UPDATE_SCREENSHOTS=1 it makes the pictures of the
@@ -101,19 +102,19 @@ test("an upload's bar moves, without a reload of the page", async () => {
   await browser.evaluate("window.same = true");
   const upload = client(
     "PUT /synchttp/upload/3f2a9c0b7d5e41a88c6e/holiday.mp4?token=secret HTTP/1.1",
-    "x".repeat(1_000_000),
+    randomText(1_000_000),
   );
   const bar = (): Promise<number> => shown("+(document.querySelector('progress')?.value ?? -1)");
   await eventually(async () => (await bar()) === 25, "for a quarter", SLOW);
   expect(await shown("document.querySelector('progress').ariaLabel")).toBe("Upload of holiday.mp4");
-  upload.write("x".repeat(2_000_000));
+  upload.write(randomText(2_000_000));
   await eventually(async () => (await bar()) === 75, "for three quarters", SLOW);
   expect(await text()).toContain("/synchttp/…/holiday.mp4");
   expect(await text()).toContain("rclone/v1.68.1");
   expect(await browser.evaluate<string>("return document.documentElement.outerHTML")).not.toMatch(
     /3f2a9c0b|secret/,
   );
-  upload.write("x".repeat(1_000_000));
+  upload.write(randomText(1_000_000));
   await eventually(async () => (await bar()) === -1, "for its end", SLOW);
   expect(await shown("window.same")).toBe(true);
 });
@@ -175,7 +176,7 @@ describe.each([
   ["dark", true],
 ])("%s", (_, dark) => {
   test.each([1_080, 390])("%i pixels wide: nothing overflows, and axe finds no fault", async (width) => {
-    client("PUT /synchttp/a/holiday.mp4 HTTP/1.1", "x".repeat(1_500_000));
+    client("PUT /synchttp/a/holiday.mp4 HTTP/1.1", randomText(1_500_000));
     await browser.showAs({ width, height: 900, dark });
     await eventually(async () => (await text()).includes("holiday.mp4"), "for the upload", SLOW);
     expect(await violations()).toEqual([]);
@@ -218,13 +219,13 @@ if (process.env.UPDATE_SCREENSHOTS !== undefined) test("the pictures of the docs
 
 async function makePictures(): Promise<void> {
   const moving = [
-    client("PUT /synchttp/up/holiday.mp4 HTTP/1.1", "x".repeat(1_400_000)),
-    client("PUT /synchttp/up/minutes.odt HTTP/1.1", "x".repeat(100_000)),
+    client("PUT /synchttp/up/holiday.mp4 HTTP/1.1", randomText(1_400_000)),
+    client("PUT /synchttp/up/minutes.odt HTTP/1.1", randomText(100_000)),
     client("GET /synchttp/held/backup.tar.zst HTTP/1.1"),
   ];
   for (let i = 0; i < 30; i++) {
-    moving[0]!.write("x".repeat(50_000 + ((i * 7) % 11) * 3_000));
-    moving[1]!.write("x".repeat(25_000));
+    moving[0]!.write(randomText(50_000 + ((i * 7) % 11) * 3_000));
+    moving[1]!.write(randomText(25_000));
     const requests = Array.from({ length: 3 + ((i * 7) % 11) }, () =>
       fetch(`http://127.0.0.1:${port}/sync/`),
     );

@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
 import { issue } from "../../testkit/certificates.js";
+import { randomText } from "../../testkit/random.js";
 
 /** Deployment of the service: plain HTTP (service 4.1) or TLS (service 4.3). */
 export type Mode = "plain" | "tls";
@@ -110,7 +111,7 @@ function writeFiles(site: Site): void {
   put("media/img/.hidden", "dot file");
   put("media/img/UPPER.PNG", "upper");
   put("media/empty.txt", "");
-  put("media/large.bin", "0123456789".repeat(LARGE_BYTES / 10));
+  put("media/large.bin", randomText(LARGE_BYTES));
   for (const name of TYPED_FILES) put(`media/types/${name}`, name);
   put("media/withindex/index.html", "<p>index</p>");
   put("media/locked.txt", "nobody may read this");

@@ -1,7 +1,8 @@
 import type { Case } from "../deviations.js";
 import { ask, head, line, post } from "../../wire/case.js";
+import { randomText } from "../../../testkit/random.js";
 
-const MEBIBYTES_2 = "0123456789abcdef".repeat(131_072);
+const MEBIBYTES_2 = randomText(2_097_152);
 const TARGETS = ["/sync/up", "/synchttp/up", "/syncdav/up"];
 
 /** Request bodies (decisions 3.1 and 4). */
@@ -77,8 +78,8 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
       ...head("GET /synchttp/2 HTTP/1.1", "Host: sync.example"),
     ], status: 200 },
   { name: "request body: the upstream responds before the upload is complete", over: ["http", "https"], send: [
-      ...line("POST /synchttp/up HTTP/1.1", "Content-Length: 900000"), "x".repeat(100_000), { until: "response" },
-      "y".repeat(800_000),
+      ...line("POST /synchttp/up HTTP/1.1", "Content-Length: 900000"), randomText(100_000), { until: "response" },
+      randomText(800_000),
     ], response: { pieces: ["HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"], after: "head", then: "close" },
     status: 413, wholeRequestsOnly: true },
   {

@@ -1,10 +1,11 @@
 import type { Case } from "../deviations.js";
 import { response, ask, get, line, ok } from "../../wire/case.js";
+import { randomText } from "../../../testkit/random.js";
 
 const CHUNKED = response(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "Content-Type: text/x"],
   "5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n");
 const UNTIL_CLOSE = response(["HTTP/1.0 200 OK", "Content-Type: text/x"], "until the end");
-const LARGE = "abcdefghij".repeat(70_000);
+const LARGE = randomText(700_000);
 
 const status = (code: number, reason: string, rules: Case["rules"] = []): Case => ({
   name: `response: status ${code}`,
@@ -117,7 +118,7 @@ export const RESPONSE_CASES: readonly Case[] = [
         response(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], "5\r\nhello\r\n"),
       ], then: "close" }, status: 200, expect: { complete: "false", body: "hello" } },
   { name: "response: a chunked body whose sizes break is not a whole response", send: get("/sync/"), response: { pieces: [
-        response(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], `5000\r\n${"x".repeat(0x5000)}\r\n`),
+        response(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], `5000\r\n${randomText(0x5000)}\r\n`),
         "zz\r\n",
       ], pauseMs: 1000 }, patienceMs: 4000, status: 200, expect: { complete: "false" }, rules: ["flushedAtOnce"] },
   { name: "response: a chunked body that breaks off, to HTTP/1.0", over: ["http"], send: line("GET /sync/ HTTP/1.0"),

@@ -1,4 +1,5 @@
 import { HOST } from "../../wire/site.js";
+import { randomText } from "../../../testkit/random.js";
 
 // What generated requests and responses are made of. The first of a list is what failures are shrunk to.
 
@@ -78,7 +79,7 @@ export const CONNECTION_FIELDS: readonly FieldWords[] = [
   ["Proxy-Connection", "keep-alive"], ["Proxy-Authorization", "Basic dTpw"], ["Trailer", "X-T"],
 ];
 export const BODY_PIECES = [
-  "a", "hello", "0\r\n\r\n", "GET /sync/ HTTP/1.1\r\n\r\n", "\0\xff", "x".repeat(5_000), "x".repeat(40_000),
+  "a", "hello", "0\r\n\r\n", "GET /sync/ HTTP/1.1\r\n\r\n", "\0\xff", randomText(5_000), randomText(40_000),
 ];
 const LOCATIONS = [
   "/sync/y", "y?z", "", "http://127.0.0.1:{web}/sync/y", "http://127.0.0.1:{files}/y?z",

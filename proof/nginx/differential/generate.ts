@@ -18,6 +18,7 @@ import {
 } from "../cases/words.js";
 import type { Field } from "../../../testkit/messages.js";
 import { HOST } from "../../wire/site.js";
+import { randomText } from "../../../testkit/random.js";
 
 /** A request as it was generated; it shrinks towards a plain GET of the web application. */
 export interface GeneratedCase {
@@ -96,6 +97,7 @@ const TARGET = fc
   .tuple(mixed([5, PATH], [1, pick(MEDIA)]), mixed([4, fc.constant("")], [2, pick(QUERIES)]))
   .map(([path, query]) => path + query);
 const HOSTS = mixed<string | undefined>([8, fc.constant(HOST)], [2, pick(STRANGE_HOSTS)]);
+const [MIDDLE, LARGE] = [randomText(3_000), randomText(70_000)];
 const BODY = fc.option(
   fc.record<Body>({
     pieces: fc.array(pick(BODY_PIECES), { maxLength: 3 }),
@@ -106,7 +108,7 @@ const BODY = fc.option(
 const RESPONSE: fc.Arbitrary<GeneratedResponse> = fc.record({
   status: often(3, STATUSES),
   fields: some(RESPONSE_FIELDS, 3),
-  body: often(2, ["answer", "", "x".repeat(3_000), "x".repeat(70_000), "\0\xff\r\n0\r\n\r\n"]),
+  body: often(2, ["answer", "", MIDDLE, LARGE, "\0\xff\r\n0\r\n\r\n"]),
   framing: often<GeneratedResponse["framing"]>(3, ["length", "chunked", "close"]),
 });
 
