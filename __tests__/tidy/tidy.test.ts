@@ -188,6 +188,17 @@ test.each([
   expect(foreignCloses(code)).toHaveLength(found ? 1 : 0);
 });
 
+test("bodies of tests are random bytes: a repeated byte is right wherever it comes from", () => {
+  const repeated =
+    /Buffer\.alloc\([^;\n"]*, ?"[^"\\]*"(?:, ?"latin1")?\)|\b(?:const|let) (?:body|BODY|piece|chunk) = "[^"]*"\.repeat\(/;
+  const tests = ["__tests__", "testkit", "proof", "bench"].flatMap(modulesBelow);
+  const fix = "make it with randomBody or randomText of testkit/random.ts";
+  const wrong = tests.filter((module) => repeated.test(textOf(module))).map(({ path }) => `${path}: ${fix}`);
+  expect(wrong).toEqual([]);
+  for (const code of ["const body = @.repeat(9);", "socket.write(Buffer.alloc(9, @));"])
+    expect(code.replace("@", '"x"')).toMatch(repeated);
+});
+
 test("fields of a class are at its top", () => {
   expect(sources.flatMap((module) => lateFields(module.path, textOf(module)))).toEqual([]);
   const late = "class A {\n  early = 1;\n  run() {}\n  late = 2;\n  bound = () => 3;\n}";

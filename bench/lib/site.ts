@@ -48,7 +48,7 @@ export async function createSite(bulk: { name: string; bytes: number }): Promise
     mkdirSync(one, { recursive: true });
   }
   writeFileSync(path.join(site.defaultPage, "index.html"), "<!DOCTYPE html>\n<p>It works.</p>\n");
-  writeFileSync(path.join(site.media, "10k.bin"), Buffer.alloc(10_240, "portico "));
+  writeFileSync(path.join(site.media, "10k.bin"), randomBytes(10_240));
   fill(path.join(site.media, bulk.name), bulk.bytes);
   fill(site.smallUpload, SMALL_UPLOAD_BYTES);
   await writeTlsFiles(site);

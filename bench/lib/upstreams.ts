@@ -8,7 +8,7 @@ import type { Site } from "./site.js";
 
 /** Ports of what the proxies forward to. */
 export interface Upstreams {
-  /** Responds to every request with {@link BODY}. */
+  /** Responds to every request with {@link RESPONDED}. */
   readonly web: number;
   /** Serves the media folder; where it is asked for `/1g.bin` a gibibyte. */
   readonly files: number;
@@ -22,8 +22,8 @@ export interface Upstreams {
 /** Addresses at which nginx responds as the application: as many servers as an item has at most. */
 export const WEB_ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 
-/** 90 bytes. */
-const BODY = "0123456789".repeat(9);
+/** 90 bytes of text. */
+const RESPONDED = "0123456789".repeat(9);
 
 /**
  * One nginx for responses, as it costs least, and a sink for uploads, which nginx reads in pieces of 4 KiB. They live
@@ -60,7 +60,7 @@ async function startNginx(binary: string, site: Site, cores: string): Promise<Or
 /** Without nginx there is nothing to be compared with, but there are figures. */
 async function startOrigins(site: Site, cores: string): Promise<Origins> {
   return {
-    web: await portOf("origin", ["web", BODY], cores),
+    web: await portOf("origin", ["web", RESPONDED], cores),
     files: await portOf("origin", ["files", site.media], cores),
     filesOverTls: await portOf("origin", ["files", site.media, site.tls.certificate, site.tls.key], cores),
   };
@@ -90,7 +90,7 @@ http {
   default_type text/plain;
   server {
     ${WEB_ADDRESSES.map((address) => `listen ${address}:${web} backlog=4096;`).join(" ")}
-    location / { return 200 "${BODY}"; }
+    location / { return 200 "${RESPONDED}"; }
   }
   server {
     listen 127.0.0.1:${files} backlog=4096;

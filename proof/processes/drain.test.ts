@@ -11,6 +11,7 @@ import { issue } from "../../testkit/certificates.js";
 import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.js";
 import { alive, openFolder, Portico } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
+import { randomBody } from "../../testkit/random.js";
 
 /**
  * A reload while clients do not read: what they asked for before waits in the kernel and in the proxy, and arrives whole
@@ -23,7 +24,7 @@ const SOURCES = ["/files", "/proxied"] as const;
 /** Longer than a connection that is done may linger. */
 const DEAF_MS = 8_000;
 
-const content = Buffer.alloc(Math.max(...SIZES), "0123456789abcdef\n");
+const content = randomBody(Math.max(...SIZES));
 
 let folder: string;
 let files: ReturnType<typeof writeCertificate>;

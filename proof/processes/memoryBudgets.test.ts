@@ -13,6 +13,7 @@ import { END_STREAM, Frame, GET, RawClient } from "../../testkit/http2RawClient.
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { eventually, nextEvent, settled } from "../../testkit/waiting.js";
 import { secureContext } from "../../testkit/tlsClient.js";
+import { randomBody } from "../../testkit/random.js";
 
 /** Resident memory stands still when a second brings less than a megabyte a look. */
 const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };
@@ -46,8 +47,7 @@ const MEASURED = {
   MALLOC_TRIM_THRESHOLD_: "65536",
 };
 
-const content = Buffer.alloc(RESPONSE_BYTES);
-for (let i = 0; i < RESPONSE_BYTES; i += 4) content.writeUInt32LE(i, i);
+const content = randomBody(RESPONSE_BYTES);
 
 interface Ports {
   readonly plain: number;
