@@ -96,6 +96,8 @@ async function respond(response: ServerResponse, { exchange, down, uploaded }: R
     response.shouldKeepAlive = false;
     response.useChunkedEncodingByDefault = false;
   }
+  // A response of a length of 0 ends with its head.
+  if (transfer === "both" && down.expected.length === 0) await uploaded.opened;
   response.flushHeaders();
   await send(response, down.expected, pieces, transfer === "both" ? uploaded.opened : undefined);
   response.end();
