@@ -16,7 +16,6 @@ import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 import { randomText } from "../../testkit/random.js";
-import { parseMessage } from "../../testkit/messages.js";
 
 /** Upstreams that speak HTTP over TLS. */
 
