@@ -246,7 +246,8 @@ const ID = "00000000-0000-4000-8000-000000000000";
 const DAY_MS = 86_400_000;
 const LAST_TIME = 8.64e15;
 const maintenance = (begin: object) => ({ command: "maintenance", begin });
-const quiesce = (limitMs: number, id = ID) => ({ command: "quiesce", id, begin: { reads: true, limitMs } });
+const TERMS = { reads: true, minimumRate: 500, cutsSlow: true, refuseMs: 1 };
+const quiesce = (limitMs: number, id = ID) => ({ command: "quiesce", id, begin: { ...TERMS, limitMs } });
 
 test.each<object>([
   ...["status", "holdings"].map((command) => ({ command })),
@@ -254,6 +255,7 @@ test.each<object>([
   maintenance({ message: "x".repeat(500) }),
   ...[1, DAY_MS].map((limitMs) => quiesce(limitMs)),
   { command: "quiesce", id: ID },
+  ...[true, false].map((refuses) => ({ command: "quiesce", id: ID, refuses })),
   { command: "resume", id: ID },
   { command: "notify", rolledBack: { reason: "a", fix: "b" } },
   { command: "renew", name: "x".repeat(4_096) },
@@ -266,6 +268,8 @@ test.each<object>([
   ...[-1, LAST_TIME * 1.1, "soon", null].map((until) => maintenance({ until })),
   maintenance({ message: "x".repeat(501) }),
   ...[0, DAY_MS + 1].map((limitMs) => quiesce(limitMs)),
+  { command: "quiesce", id: ID, refuses: 1 },
+  { command: "quiesce", id: ID, begin: { ...TERMS, limitMs: 1, minimumRate: -1 } },
   ...["", `${ID}0`, ID.slice(1), ID.replaceAll("0", "/")].map((id) => quiesce(1, id)),
   { command: "notify", rolledBack: { reason: "a" } },
   { command: "renew", name: "x".repeat(4_097) },

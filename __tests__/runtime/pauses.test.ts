@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as pass } from "node:timers/promises";
-import type { PauseOrder } from "../../src/runtime/dispatch/pauses.js";
+import type { PauseOrder, QuiesceOrder, SeenWrites } from "../../src/runtime/dispatch/pauses.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 import { type Accepted, connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
@@ -52,8 +53,13 @@ afterEach(async () => {
 
 const order = (one: Partial<PauseOrder>): void =>
   front.serving.dispatcher.pauses.set({ maintenance: [], ...one });
+const quiesced = (more: Partial<QuiesceOrder> = {}): QuiesceOrder => ({
+  ...{ reads: false, refuses: true, minimumRate: 0, cutsSlow: false, refuseMs: 30_000 },
+  ...more,
+});
 const running = () => [...front.http1.running(), ...front.http2.running()];
-const writes = (): number => front.serving.dispatcher.pauses.carryOut(running()).writes;
+const look = (): SeenWrites => front.serving.dispatcher.pauses.carryOut(running());
+const writes = (): number => look().writes;
 
 async function statuses(requests: readonly (readonly [method: string, path: string])[]): Promise<string[]> {
   const session = connectHttp2(front.securePort);
@@ -113,7 +119,7 @@ test("who may come in is decided by the client's address, and not by what it say
 });
 
 test("while quiesced, what writes is refused by method and by route, and what reads is served", async () => {
-  order({ quiesce: { reads: false } });
+  order({ quiesce: quiesced() });
   const read = ["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"] as const;
   const write = ["POST", "PUT", "DELETE", "MKCOL", "MOVE", "COPY", "LOCK", "PATCH", "PROPPATCH", "ANYTHING"];
   expect(await statuses(read.map((method) => [method, "/web"] as const))).toEqual(
@@ -130,7 +136,7 @@ test("while quiesced, what writes is refused by method and by route, and what re
       ["POST", "/away"],
     ]),
   ).toEqual(["GET /socket 503", "POST /push 200", "POST /text 200", "POST /away 302"]);
-  order({ quiesce: { reads: true } });
+  order({ quiesce: quiesced({ reads: true }) });
   expect(
     await statuses([
       ["GET", "/web"],
@@ -140,7 +146,7 @@ test("while quiesced, what writes is refused by method and by route, and what re
 });
 
 test("while quiesced, no spelling of a method and no field makes a write a read", async () => {
-  order({ quiesce: { reads: false } });
+  order({ quiesce: quiesced() });
   const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n";
   for (const [method, fields] of [
     ["get", ""],
@@ -163,7 +169,7 @@ test("an order counts for requests that were sent before it behind another one, 
   const session = connectHttp2(front.securePort);
   expect((await ask(session, { ":method": "PUT", ":path": "/web" }, "b")).status).toBe(200);
   await upstream.connections[0]!.receives("/held");
-  order({ quiesce: { reads: false } });
+  order({ quiesce: quiesced() });
   upstream.connections[0]!.send(OK);
   await client.receives("HTTP/1.1 503 ");
   expect((await ask(session, { ":method": "PUT", ":path": "/web" }, "b")).status).toBe(503);
@@ -197,7 +203,7 @@ test("what writes and is in progress is counted until it is over, over both prot
   const reader = await connectTo(front.plainPort);
   reader.send("GET /web/held HTTP/1.1\r\nHost: a\r\n\r\n");
   while (running().length < 3) await pass(5);
-  order({ quiesce: { reads: false } });
+  order({ quiesce: quiesced() });
   expect(writes()).toBe(2);
   stream.on("error", () => undefined);
   stream.close();
@@ -207,7 +213,7 @@ test("what writes and is in progress is counted until it is over, over both prot
   upstream.connections.find(({ received }) => received.includes("abcde"))!.send(OK);
   await client.receives("ok");
   expect(writes()).toBe(0);
-  order({ quiesce: { reads: true } });
+  order({ quiesce: quiesced({ reads: true }) });
   expect(writes()).toBe(1);
   reader.socket.destroy();
   client.socket.destroy();
@@ -248,7 +254,7 @@ test("a WebSocket is closed with 1012 between two frames, and the client's respo
 
 test("an idle WebSocket is closed at once where its route writes, and not where it reads", async () => {
   const [reads, wrote] = [await openTunnel("/web"), await openTunnel("/socket")];
-  order({ quiesce: { reads: false } });
+  order({ quiesce: quiesced() });
   expect(writes()).toBe(1);
   await wrote.client.receives(CLOSE_1012);
   wrote.client.socket.end();
@@ -264,7 +270,7 @@ test("an idle WebSocket is closed at once where its route writes, and not where 
 
 test("a client that does not respond to the Close frame is cut", async () => {
   const { client } = await openTunnel("/socket");
-  order({ quiesce: { reads: false } });
+  order({ quiesce: quiesced() });
   expect(writes()).toBe(1);
   await client.until(({ ended, closed }) => ended || closed);
   while (running().length > 0) await pass(5);
@@ -287,11 +293,99 @@ test("a WebSocket over HTTP/2 is closed the same way", async () => {
   let received = "";
   stream.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
   await nextEvent(stream, "response");
-  order({ quiesce: { reads: false } });
+  order({ quiesce: quiesced() });
   expect(writes()).toBe(1);
   while (received !== CLOSE_1012) await pass(5);
   stream.end();
   tunnels[0]!.socket.end();
   await once(stream, "close");
+  session.destroy();
+});
+
+test("before a quiesce refuses requests, they are served, and no tunnel is closed", async () => {
+  const { client, server } = await openTunnel("/socket");
+  order({ quiesce: quiesced({ refuses: false }) });
+  expect(look()).toMatchObject({ writes: 1, lasting: 0, slow: 0 });
+  expect(await statuses([["PUT", "/web"]])).toEqual(["PUT /web 200"]);
+  server.send("\x81\x01y");
+  await client.receives("y");
+  expect(client.received).not.toContain(CLOSE_1012);
+  client.socket.destroy();
+});
+
+/** How far the clock of looks is ahead. */
+let aheadMs = 0;
+
+/** Looks once a second of a clock that is put forward. @returns the last report */
+function lookForSeconds(seconds: number): SeenWrites {
+  const clock = jest.spyOn(performance, "now");
+  try {
+    const from = performance.timeOrigin;
+    const seen = Array.from({ length: seconds + 1 }, (_, i) => {
+      clock.mockReturnValue(from + aheadMs + i * 1_000);
+      return look();
+    });
+    aheadMs += seconds * 1_000;
+    return seen.at(-1)!;
+  } finally {
+    clock.mockRestore();
+  }
+}
+
+const HELD = "PUT /web/held HTTP/1.1\r\nHost: a\r\n";
+
+test("a client that hardly sends is slow, and cut where that is wanted: it gets a 503 that it can repeat", async () => {
+  const client = await connectTo(front.plainPort);
+  client.send(`${HELD}Content-Length: 100000\r\n\r\nab`);
+  const session = connectHttp2(front.securePort);
+  const stream = session.request({ ":method": "PUT", ":path": "/web/held", ":authority": "a" });
+  stream.on("error", () => undefined);
+  stream.write("ab");
+  const begun = await connectTo(front.plainPort);
+  begun.send(`${HELD}Content-Length: 100000\r\n\r\ncd`);
+  while (running().reduce((sum, one) => sum + one.bodyBytesReceived, 0) < 6) await pass(5);
+  // One upstream responds before it has the body.
+  const peer = () => upstream.connections.find(({ received }) => received.endsWith("cd"));
+  while (peer() === undefined) await pass(5);
+  peer()!.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun");
+  await begun.receives("begun");
+  order({ quiesce: quiesced({ refuses: false, minimumRate: 500 }) });
+  expect(lookForSeconds(29)).toMatchObject({ writes: 3, slow: 0 });
+  order({ quiesce: quiesced({ refuses: false, minimumRate: 500, cutsSlow: true }) });
+  const response = nextEvent(stream, "response");
+  expect(lookForSeconds(1)).toMatchObject({ writes: 3, slow: 3 });
+  const [headers] = (await response) as [{ ":status": number; "retry-after": string }];
+  expect([headers[":status"], headers["retry-after"]]).toEqual([503, "10"]);
+  await client.receives("HTTP/1.1 503 ");
+  expect(client.received).toContain("Retry-After: 10\r\n");
+  await begun.until(({ closed, ended }) => closed || ended);
+  expect(begun.received.endsWith("begun")).toBe(true);
+  while (running().length > 0) await pass(5);
+  for (const one of upstream.connections) await one.until(({ closed, ended }) => closed || ended);
+  client.socket.destroy();
+  session.destroy();
+});
+
+test("no client is blamed that the upstream holds back, or that has sent all", async () => {
+  const sent = await connectTo(front.plainPort);
+  sent.send(`${HELD}Content-Length: 2\r\n\r\nab`);
+  const [stalled, session] = [await connectTo(front.plainPort), connectHttp2(front.securePort)];
+  const full = randomBytes(30_000_000);
+  const stream = session.request({ ":method": "PUT", ":path": "/web/held", ":authority": "a" });
+  stream.on("error", () => undefined);
+  while (running().length < 2) await pass(5);
+  while (upstream.connections.length < 2) await pass(5);
+  for (const { socket } of upstream.connections) socket.pause();
+  stalled.send(`${HELD}Content-Length: ${full.length}\r\n\r\n`);
+  while (upstream.connections.length < 3) await pass(5);
+  upstream.connections[2]!.socket.pause();
+  stalled.socket.write(full);
+  stream.write(full);
+  const received = () => running().reduce((sum, one) => sum + one.bodyBytesReceived, 0);
+  for (let before = -1; before !== received(); await pass(300)) before = received();
+  expect(received()).toBeLessThan(2 * full.length);
+  order({ quiesce: quiesced({ refuses: false, minimumRate: 1e9 }) });
+  expect(lookForSeconds(120)).toMatchObject({ writes: 3, slow: 0 });
+  for (const { socket } of [sent, stalled]) socket.destroy();
   session.destroy();
 });

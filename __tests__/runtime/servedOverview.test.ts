@@ -147,6 +147,7 @@ test.each([
 });
 
 const UNTIL = Date.UTC(2026, 2, 1, 12, 30, 5);
+const QUIESCE = { reads: false, refuses: true, minimumRate: 500, cutsSlow: false, refuseMs: 30_000 };
 test.each<[PauseOrder, string[]]>([
   [{ maintenance: [] }, []],
   [
@@ -161,8 +162,12 @@ test.each<[PauseOrder, string[]]>([
       "Virtual server b is in maintenance until `portico maintenance off`: Later.",
     ],
   ],
-  [{ maintenance: [], quiesce: { reads: false } }, ["Requests that write are refused while a command runs"]],
-  [{ maintenance: [], quiesce: { reads: true } }, ["All requests are refused while a command runs"]],
+  [{ maintenance: [], quiesce: { ...QUIESCE, refuses: false } }, []],
+  [{ maintenance: [], quiesce: QUIESCE }, ["Requests that write are refused while a command runs"]],
+  [
+    { maintenance: [], quiesce: { ...QUIESCE, reads: true } },
+    ["All requests are refused while a command runs"],
+  ],
 ])("an order of %j is %j", async (pauses, said) => {
   expect((await overviewOf({ pauses }).now()).pauses).toEqual(said);
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pass } from "node:timers/promises";
-import type { PauseOrder, SeenPauses } from "../../src/runtime/dispatch/pauses.js";
+import { NOTHING_SEEN, type PauseOrder, type SeenPauses } from "../../src/runtime/dispatch/pauses.js";
 import { Queue } from "../../src/runtime/queue.js";
 import { ServedPauses } from "../../src/runtime/supervisor/servedPauses.js";
 
@@ -13,13 +13,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const ID = "00000000-0000-4000-8000-000000000000";
 const OTHER = ID.replaceAll("0", "1");
+const BEGIN = { reads: false, minimumRate: 0, cutsSlow: false, refuseMs: 30_000, limitMs: 60_000 };
+const has = (more: Partial<SeenPauses>): SeenPauses => ({ ...NOTHING_SEEN, ...more });
 let last: PauseOrder;
 let seen: (SeenPauses | undefined)[];
 let lines: string[];
 let served: ServedPauses;
 
-beforeEach(() => {
-  [seen, lines] = [[], []];
+function serving(): ServedPauses {
   const host = {
     loaded: () =>
       ({ config: { maintenance: { graceMs: 0 }, virtualServers: [{ name: "a" }, { name: "b" }] } }) as never,
@@ -33,9 +34,14 @@ beforeEach(() => {
     changes: new Queue(),
     notNow: () => undefined,
   };
-  served = new ServedPauses(join(folder, "control.sock"), host, {
+  return new ServedPauses(join(folder, "control.sock"), host, {
     write: (level, message) => void lines.push(`${level} ${message}`),
   });
+}
+
+beforeEach(() => {
+  [seen, lines] = [[], []];
+  served = serving();
 });
 
 afterEach(() => served.stop());
@@ -46,7 +52,7 @@ function busy(ms: number): void {
 }
 
 test("a renewal at the moment of the limit does not outlast it", async () => {
-  expect((await served.quiesce({ id: ID, begin: { reads: false, limitMs: 50 } })).ok).toBe(true);
+  expect((await served.quiesce({ id: ID, begin: { ...BEGIN, limitMs: 50 }, refuses: true })).ok).toBe(true);
   busy(100);
   expect((await served.quiesce({ id: ID })).ok).toBe(true);
   expect(last.quiesce).toBeDefined();
@@ -58,7 +64,7 @@ test("a renewal at the moment of the limit does not outlast it", async () => {
 test("a maintenance whose end another command finds to be over ends", async () => {
   expect((await served.begin({ until: Date.now() + 50 })).ok).toBe(true);
   busy(100);
-  expect((await served.quiesce({ id: ID, begin: { reads: false, limitMs: 60_000 } })).ok).toBe(true);
+  expect((await served.quiesce({ id: ID, begin: BEGIN })).ok).toBe(true);
   await pass(50);
   expect(last.maintenance).toEqual([]);
   expect(last.quiesce).toBeDefined();
@@ -114,24 +120,64 @@ test("which name is wrong is said, and what to give", async () => {
 });
 
 test("a command ends, and renews, only what it has begun", async () => {
-  seen = [{ writes: 2 }, undefined, { writes: 3 }];
-  const begin = { reads: false, limitMs: 60_000 };
+  seen = [has({ writes: 2 }), undefined, has({ writes: 3 })];
+  const { limitMs: _, ...terms } = BEGIN;
   expect(codes(await served.quiesce({ id: ID }))).toBe("control.not-quiesced ");
-  expect(codes(await served.quiesce({ id: ID, begin }))).toBe(
+  expect(codes(await served.quiesce({ id: ID, refuses: true }))).toBe("control.not-quiesced ");
+  expect(codes(await served.quiesce({ id: ID, begin: BEGIN }))).toBe(
     "quiesced; in progress: 5, workers that do not respond: 1",
   );
-  expect(codes(await served.quiesce({ id: OTHER, begin }))).toBe("control.quiesced ");
-  expect(codes(await served.quiesce({ id: OTHER }))).toBe("control.quiesced ");
+  expect(codes(await served.quiesce({ id: OTHER, begin: BEGIN }))).toBe("control.quiesced ");
+  expect(codes(await served.quiesce({ id: OTHER, refuses: true }))).toBe("control.quiesced ");
   expect(codes(await served.resume(OTHER))).toBe("control.not-quiesced ");
-  expect(last.quiesce).toEqual({ reads: false });
+  expect(last.quiesce).toEqual({ ...terms, refuses: false });
+  expect(codes(await served.list())).toBe("no request is refused");
+  expect(codes(await served.quiesce({ id: ID, refuses: true }))).toMatch(/^quiesced; /);
+  expect(codes(await served.quiesce({ id: ID }))).toMatch(/^quiesced; /);
+  expect(last.quiesce).toEqual({ ...terms, refuses: true });
   expect(codes(await served.list())).toBe("requests are refused");
+  expect((await served.quiesce({ id: ID, refuses: false })).ok).toBe(true);
+  expect(last.quiesce).toEqual({ ...terms, refuses: false });
+  expect((await served.quiesce({ id: ID, refuses: true })).ok).toBe(true);
   expect(codes(await served.resume(ID))).toBe("requests that write are served again");
   expect([last.quiesce, codes(await served.list())]).toEqual([undefined, "no request is refused"]);
-  expect((await served.quiesce({ id: OTHER, begin: { ...begin, reads: true } })).ok).toBe(true);
-  expect(last.quiesce).toEqual({ reads: true });
+  expect((await served.quiesce({ id: OTHER, begin: { ...BEGIN, reads: true } })).ok).toBe(true);
+  expect(codes(await served.resume(OTHER))).toBe("requests that write are served again");
   expect(lines).toEqual([
     "warn requests that write get 503 (portico quiesce)",
-    "warn requests that write are served again: the command has ended",
-    "warn all requests get 503 (portico quiesce)",
+    "warn requests that write are served again: those in progress take too long",
+    "warn requests that write get 503 (portico quiesce)",
+    "warn requests that write are served again: portico quiesce has ended",
   ]);
+});
+
+test("the limit counts from when requests are refused, and another master knows what is refused", async () => {
+  const begin = { ...BEGIN, limitMs: 200 };
+  expect((await served.quiesce({ id: ID, begin })).ok).toBe(true);
+  await pass(300);
+  expect(codes(await served.quiesce({ id: ID, refuses: true }))).toMatch(/^quiesced; /);
+  served.stop();
+  const next = serving();
+  next.recall();
+  expect(next.order.quiesce?.refuses).toBe(true);
+  await pass(300);
+  next.recall();
+  expect(next.order.quiesce).toBeUndefined();
+});
+
+test("slow transfers are named and no others, whichever worker has them", async () => {
+  const named = (file: string) => ({ file }) as never;
+  seen = [
+    has({ writes: 2, lasting: 2, transfers: [named("long")] }),
+    has({ writes: 1, lasting: 1, slow: 1, transfers: [named("slow")] }),
+  ];
+  const outcome = await served.quiesce({ id: ID, begin: BEGIN });
+  expect(outcome).toMatchObject({
+    value: {
+      pauses: {
+        quiesce: { writes: 3, lasting: 3, slow: 1, silent: 0, transfers: [{ file: "slow" }] },
+      },
+    },
+  });
+  await served.resume(ID);
 });

@@ -113,6 +113,11 @@ const all = (ids: readonly string[], status: Expected[string]): Expected =>
   Object.fromEntries(ids.map((id) => [id, status]));
 const WEB = ["response: application over http", "response: application's Server field"];
 
+const QUIESCE = {
+  ...{ since: 0, refusesSince: 0, reads: false },
+  ...{ writes: 0, lasting: 0, slow: 0, silent: 0, transfers: [] },
+};
+
 type RowAndWords = [id: string, message: RegExp];
 
 const CASES = Array.from<
@@ -241,7 +246,7 @@ const CASES = Array.from<
   ],
   [
     "a quiesce",
-    { pauses: { maintenance: [], quiesce: { since: 0, reads: false, writes: 0, silent: 0 } } },
+    { pauses: { maintenance: [], quiesce: QUIESCE } },
     { pauses: "warning" },
     [
       "pauses",
@@ -250,7 +255,7 @@ const CASES = Array.from<
   ],
   [
     "a quiesce that reads wait for as well, and a maintenance of everything",
-    { pauses: { maintenance: [{ since: 0 }], quiesce: { since: 0, reads: true, writes: 0, silent: 0 } } },
+    { pauses: { maintenance: [{ since: 0 }], quiesce: { ...QUIESCE, reads: true } } },
     { pauses: "warning" },
     [
       "pauses",

@@ -67,8 +67,8 @@ export class Service {
   }
 
   /** `portico quiesce -- sh -c SCRIPT`. */
-  quiesce(script: string): ChildProcess {
-    const args = [this.bundle, "quiesce", "--wait", "20s", "--", "sh", "-c", script];
+  quiesce(script: string, options: readonly string[] = ["--wait", "20s"]): ChildProcess {
+    const args = [this.bundle, "quiesce", ...options, "--", "sh", "-c", script];
     return spawn(process.execPath, args, { env: this.env, stdio: ["ignore", "ignore", "pipe"] });
   }
 

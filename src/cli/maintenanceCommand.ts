@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
-import type { ListedPauses } from "../runtime/supervisor/listedPauses.js";
+import type { ListedPauses, ListedQuiesce } from "../runtime/supervisor/listedPauses.js";
 import { printOutcome, withControl } from "./controlOptions.js";
 import { moment } from "./options.js";
 import { EXIT, json, type Output, tableText } from "./output.js";
@@ -92,11 +92,13 @@ function statusText({ maintenance, quiesce }: ListedPauses): string {
     text ?? "",
   ]);
   const table = rows.length === 0 ? [] : tableText([["SERVER", "SINCE", "UNTIL", "MESSAGE"], ...rows]);
-  const what = quiesce?.reads === true ? "all requests" : "requests that write";
-  const quiesced =
-    quiesce === undefined
-      ? []
-      : [`${what} have been refused since ${new Date(quiesce.since).toISOString()} (portico quiesce)\n`];
-  const lines = [...table, ...quiesced];
+  const lines = [...table, ...(quiesce === undefined ? [] : [quiesceText(quiesce)])];
   return lines.length === 0 ? "no request is refused\n" : lines.join("");
+}
+
+function quiesceText({ since, refusesSince, reads, writes }: ListedQuiesce): string {
+  const what = reads ? "requests" : "requests that write";
+  if (refusesSince !== undefined)
+    return `${reads ? "all " : ""}${what} have been refused since ${new Date(refusesSince).toISOString()} (portico quiesce)\n`;
+  return `portico quiesce has been waiting since ${new Date(since).toISOString()} for ${what} to end: ${writes}\n`;
 }

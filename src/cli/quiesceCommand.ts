@@ -4,16 +4,24 @@ import { constants } from "node:os";
 import { type Command, Option } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import type { ControlOutcome } from "../runtime/supervisor/control.js";
-import type { QuiesceRequest } from "../runtime/supervisor/listedPauses.js";
+import { problem } from "../model/serving.js";
+import { PACE_WINDOW_MS } from "../runtime/dispatch/paces.js";
+import type { Transfer } from "../runtime/dispatch/transfers.js";
+import { plural } from "../runtime/status/numberTexts.js";
+import type { ListedQuiesce, QuiesceRequest } from "../runtime/supervisor/listedPauses.js";
 import { LEASE_MS } from "../runtime/supervisor/pauseFile.js";
 import { printOutcome, withSocket } from "./controlOptions.js";
-import { duration } from "./options.js";
+import { duration, wholeNumber } from "./options.js";
 import type { Output } from "./output.js";
+import { transferText } from "./statusText.js";
 
 interface Flags {
   control: string;
   timeout: number;
   wait: number;
+  refuse: number;
+  minimumRate: number;
+  slow: "give-up" | "cut";
   limit: number;
   reads?: boolean;
 }
@@ -31,6 +39,24 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
         .default(HOUR_MS / 6, "10m"),
     )
     .addOption(
+      new Option("--refuse <TIME>", "how long to refuse new requests at a time, before the command runs")
+        .argParser(duration(DAY_MS))
+        .default(30_000, "30s"),
+    )
+    .addOption(
+      new Option(
+        "--minimum-rate <BYTES>",
+        `bytes a second, for ${PACE_WINDOW_MS / 1_000} s; a client that sends fewer is slow; 0: none is`,
+      )
+        .argParser(wholeNumber(0, 1_000_000_000))
+        .default(500),
+    )
+    .addOption(
+      new Option("--slow <ACTION>", "what to do about the request of a slow client")
+        .choices(["give-up", "cut"])
+        .default("give-up"),
+    )
+    .addOption(
       new Option(
         "--limit <TIME>",
         "time after which requests are accepted again, even if the command still runs",
@@ -42,18 +68,26 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
     .addHelpText(
       "after",
       `
-New requests that write get 503 with \`Retry-After\`; \`writes\` of a route decides which requests write. The command runs
-when the running requests that write have ended. When the command ends, whatever its exit code, the proxy accepts all
-requests again. If \`portico quiesce\` is killed, the proxy accepts all requests within ${LEASE_MS / 1_000} s. A reload, an upgrade or
-a crash of the proxy does not end the quiesce.
+The command runs when no request that writes is running; \`writes\` of a route decides which requests write. New ones are
+served until the running ones are expected to end within --refuse. From then on new ones get 503 with \`Retry-After\`,
+until the command ends, whatever its exit code. If some do not end within --refuse, the proxy accepts new ones again for
+${OPEN_TIMES} times as long, and then quiesce tries again, until --wait is over.
 
-Exit codes: the command's exit code, or 128 plus the number of the signal that ended the command; 125 if the command did
-not run, or if the proxy accepted requests before the command ended, so that the copied data may have changed; 126 and
-127 if the command cannot be run.
+--slow give-up ends quiesce as soon as one client is slow, and nothing is lost. --slow cut ends the request of this
+client with 503 and \`Retry-After\`, so sync clients send the request again; if its response has begun, the proxy closes
+the connection. Time in which the upstream is slow does not count.
+
+If \`portico quiesce\` is killed, the proxy accepts all requests within ${LEASE_MS / 1_000} s. A reload, an upgrade or a crash of the
+proxy does not end the quiesce.
+
+Exit codes: the command's exit code, or 128 plus the number of the signal that ended the command; 124 if the command did
+not run because requests did not end within --wait, or a client is slow: their names are printed; 125 if the command did
+not run for another reason, or if the proxy accepted requests before the command ended, so that the copied data may have
+changed; 126 and 127 if the command cannot be run.
 
 Examples:
   portico quiesce -- restic backup /srv/sync
-  portico quiesce --wait 2h --limit 4h -- /usr/local/sbin/snapshot`,
+  portico quiesce --slow cut --wait 2h --limit 4h -- /usr/local/sbin/snapshot`,
     )
     .action(async (command: string[], flags: Flags) => done(await quiesce(command, flags, output)));
 }
@@ -71,14 +105,16 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
       if (begun.problems[0]!.code === "control.no-response") await held.end();
       return notDone(begun, output);
     }
-    const why = await untilQuiet(held, begun, flags.wait, signals);
+    held.renewRegularly();
+    const why = await new Waiting(held, flags, signals).untilQuiet(begun);
     if (why !== undefined) {
       await held.end();
-      if (typeof why !== "string") return notDone(why, output);
-      output.err(`quiesce failed: ${why}; the command was not run\n`);
-      return signals.received === undefined ? NOT_DONE : 128 + constants.signals[signals.received];
+      if ("ok" in why) return notDone(why, output);
+      output.err(`quiesce failed: ${why.reason}; the command was not run\n`);
+      for (const one of why.transfers) output.err(`  ${transferText(one)}\n`);
+      return signals.received === undefined ? NOT_ENDED : 128 + constants.signals[signals.received];
     }
-    held.renewRegularly();
+    held.runs = true;
     const code = await ended(program!, args, signals, output);
     const outcome = await held.end();
     if (outcome.ok) return code;
@@ -91,6 +127,8 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
 
 /** Holds a quiesce of the running portico: begins it, renews it, ends it. */
 class Held {
+  /** The command runs: from now on no request that writes may be let through. */
+  runs = false;
   private readonly id = randomUUID();
   /** Why requests were let through meanwhile, if they were. */
   private lost: ControlOutcome | undefined;
@@ -100,14 +138,24 @@ class Held {
   constructor(private readonly flags: Flags) {}
 
   begin(): Promise<ControlOutcome> {
-    const { reads, limit } = this.flags;
-    return this.ask({ begin: { reads: reads === true, limitMs: limit } });
+    const { reads, limit, refuse, minimumRate, slow } = this.flags;
+    const begin = { reads: reads === true, minimumRate, cutsSlow: slow === "cut", refuseMs: refuse };
+    return this.ask({ begin: { ...begin, limitMs: limit } });
+  }
+
+  /** Has new requests refused from now on, or served again. */
+  refuse(refuses: boolean): Promise<ControlOutcome> {
+    return this.ask({ refuses });
   }
 
   /** If portico cannot be reached, the quiesce continues until its lease is over. */
   async renew(): Promise<ControlOutcome> {
+    const { runs } = this;
     const outcome = await this.ask({});
-    if (!isUnreached(outcome) && !outcome.ok) this.lost ??= outcome;
+    if (!runs || isUnreached(outcome)) return outcome;
+    // A proxy that could not store what it refuses crashed, and knows only an earlier state.
+    if (!outcome.ok) this.lost ??= outcome;
+    else if (outcome.value.pauses?.quiesce?.refusesSince === undefined) this.lost ??= NOT_REFUSED;
     return outcome;
   }
 
@@ -144,31 +192,82 @@ const UNREACHED = new Set<string>([
   "control.replaced",
   "serve.stopping",
 ]);
+/** As the proxy would say it. */
+const NOT_REFUSED: ControlOutcome = {
+  ok: false,
+  problems: [problem("control.not-quiesced", "", "requests that write are served again")],
+};
+/** How many times as long new requests are served as they were refused in vain. */
+const OPEN_TIMES = 4;
 const RENEW_MS = 5_000;
+/** How many requests are named when the time is over. */
+const NAMED_MAX = 3;
 const POLL_MS = 250;
 
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits for requests in progress. @returns why the command must not run; undefined if it may */
-async function untilQuiet(
-  held: Held,
-  begun: ControlOutcome,
-  waitMs: number,
-  signals: Signals,
-): Promise<string | ControlOutcome | undefined> {
-  const deadline = performance.now() + waitMs;
-  let outcome = begun;
-  for (;;) {
-    if (!outcome.ok) return outcome;
-    const { writes = 0, silent = 0 } = outcome.value.pauses?.quiesce ?? {};
-    if (signals.received !== undefined) return `ended by ${signals.received}`;
-    if (writes === 0 && silent === 0) return undefined;
-    if (performance.now() > deadline) {
-      const who = silent === 0 ? "" : `, and ${silent} worker${silent === 1 ? " does" : "s do"} not respond`;
-      return `after ${waitMs / 1_000} s requests that write were still in progress: ${writes}${who}`;
+/** Why the command must not run: what the proxy says, or requests that do not end. */
+type Hindrance = ControlOutcome | { readonly reason: string; readonly transfers: readonly Transfer[] };
+
+/** Waits for requests in progress, at first without refusing new ones. */
+class Waiting {
+  private readonly deadline: number;
+  /** When new requests are to be served again; undefined while they are. */
+  private refusesUntil: number | undefined;
+  /** When they may be refused again. */
+  private opensUntil = 0;
+
+  constructor(
+    private readonly held: Held,
+    private readonly flags: Flags,
+    private readonly signals: Signals,
+  ) {
+    this.deadline = performance.now() + flags.wait;
+  }
+
+  /** @returns why the command must not run; undefined if it may */
+  async untilQuiet(begun: ControlOutcome): Promise<Hindrance | undefined> {
+    let outcome = begun;
+    for (;;) {
+      const quiesce = outcome.ok ? outcome.value.pauses?.quiesce : undefined;
+      if (quiesce === undefined) return outcome;
+      const hindrance = this.hindrance(quiesce);
+      if (hindrance !== undefined) return hindrance;
+      const { refusesSince, writes, silent } = quiesce;
+      if (refusesSince !== undefined && writes === 0 && silent === 0) return undefined;
+      outcome = await this.next(quiesce);
+    }
+  }
+
+  private hindrance({ slow, silent, writes, transfers }: ListedQuiesce): Hindrance | undefined {
+    const { signals, flags } = this;
+    if (signals.received !== undefined) return { reason: `ended by ${signals.received}`, transfers: [] };
+    if (slow > 0 && flags.slow === "give-up") {
+      const rate = `${flags.minimumRate} bytes a second for ${PACE_WINDOW_MS / 1_000} s`;
+      const clients = `the client${slow === 1 ? "" : "s"} of ${plural(slow, "request")}`;
+      return { reason: `${clients} sent less than ${rate}`, transfers };
+    }
+    if (performance.now() <= this.deadline) return undefined;
+    const who = silent === 0 ? "" : `, and ${silent} worker${silent === 1 ? " does" : "s do"} not respond`;
+    const what = flags.reads === true ? "requests" : "requests that write";
+    const reason = `after ${flags.wait / 1_000} s ${what} were still in progress: ${writes}${who}`;
+    const oldest = [...transfers].sort((a, b) => b.ageMs - a.ageMs);
+    return { reason, transfers: oldest.slice(0, NAMED_MAX) };
+  }
+
+  /** Refuses new requests when it is time, or lets them in again. @returns what is in progress then */
+  private async next({ lasting, silent }: ListedQuiesce): Promise<ControlOutcome> {
+    const now = performance.now();
+    if (this.refusesUntil === undefined && lasting === 0 && silent === 0 && now >= this.opensUntil) {
+      const outcome = await this.held.refuse(true);
+      this.refusesUntil = performance.now() + this.flags.refuse;
+      return outcome;
     }
     await later(POLL_MS);
-    outcome = await held.renew();
+    if (this.refusesUntil === undefined || performance.now() < this.refusesUntil) return this.held.renew();
+    this.refusesUntil = undefined;
+    this.opensUntil = performance.now() + OPEN_TIMES * this.flags.refuse;
+    return this.held.refuse(false);
   }
 }
 
@@ -215,7 +314,7 @@ function ended(program: string, args: readonly string[], signals: Signals, outpu
 }
 
 /** As of `timeout` and `env`. */
-const [NOT_DONE, CANNOT_RUN, NOT_FOUND] = [125, 126, 127];
+const [NOT_ENDED, NOT_DONE, CANNOT_RUN, NOT_FOUND] = [124, 125, 126, 127];
 
 function notDone(outcome: ControlOutcome, output: Output): number {
   printOutcome(outcome, "quiesce", output, false);

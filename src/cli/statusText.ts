@@ -1,3 +1,4 @@
+import type { Transfer } from "../runtime/dispatch/transfers.js";
 import type { ListedTransfer, Overview, OverviewServer } from "../runtime/status/overview.js";
 import { troublesOf } from "../runtime/status/troubles.js";
 import { bytesText, countText, daysText, durationText, plural } from "../runtime/status/numberTexts.js";
@@ -115,7 +116,12 @@ function bar({ kind, bytesIn, bytesOut, bytesTotal }: ListedTransfer): string {
   return `${"█".repeat(full)}${"░".repeat(BAR_LENGTH - full)} ${String(Math.floor(share * 100)).padStart(3)} %`;
 }
 
-function progressText({ kind, bytesIn, bytesOut, bytesTotal }: ListedTransfer): string {
+/** One of them in a sentence; the same data of a client as above. */
+export const transferText = (one: Transfer): string =>
+  `${one.method} ${one.path}${one.file ?? ""} of ${one.client}${one.program === "" ? "" : ` (${one.program})`}: ` +
+  `${progressText(one)} in ${durationText(one.ageMs)}`;
+
+function progressText({ kind, bytesIn, bytesOut, bytesTotal }: Transfer): string {
   if (kind === "tunnel") return `${bytesText(bytesIn)} in, ${bytesText(bytesOut)} out`;
   const done = bytesText(kind === "upload" ? bytesIn : bytesOut);
   return bytesTotal === undefined ? done : `${done} of ${bytesText(bytesTotal)}`;

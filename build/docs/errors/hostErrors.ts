@@ -216,7 +216,7 @@ export const HOST_ERRORS = {
     "control.quiesced",
     "Only one command at a time may run under `portico quiesce`.",
     "",
-    "another command has been refusing writes since 2026-01-05T08:00:00.000Z",
+    "another portico quiesce has been running since 2026-01-05T08:00:00.000Z",
   ),
   ...seen(
     "control.not-quiesced",

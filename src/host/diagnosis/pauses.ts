@@ -5,7 +5,7 @@ import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { type Verdict, warning } from "./verdict.js";
 
-/** Maintenance and quiesce in force; undefined if there is none, or the proxy cannot be asked. */
+/** Maintenance and quiesce that refuse requests; undefined if none does, or the proxy cannot be asked. */
 export async function seePauses(
   control: string | undefined,
   timeoutMs: number,
@@ -13,7 +13,8 @@ export async function seePauses(
   if (control === undefined) return undefined;
   const outcome = await askMaster(control, { command: "pauses" }, timeoutMs);
   const pauses = outcome.ok ? outcome.value.pauses : undefined;
-  const none = pauses === undefined || (pauses.maintenance.length === 0 && pauses.quiesce === undefined);
+  const none =
+    pauses === undefined || (pauses.maintenance.length === 0 && pauses.quiesce?.refusesSince === undefined);
   return none ? undefined : pauses;
 }
 
@@ -44,9 +45,11 @@ export function judgePauses({ maintenance, quiesce }: ListedPauses): Verdict {
     const end = until === undefined ? "" : `, until ${isoTime(until)}`;
     return `${server === undefined ? "every virtual server" : server}: in maintenance since ${isoTime(since)}${end}`;
   });
-  if (quiesce !== undefined) {
+  if (quiesce?.refusesSince !== undefined) {
     const what = quiesce.reads ? "all requests" : "requests that write";
-    lines.push(`${what} are refused since ${isoTime(quiesce.since)}, for a command under portico quiesce`);
+    lines.push(
+      `${what} are refused since ${isoTime(quiesce.refusesSince)}, for a command under portico quiesce`,
+    );
   }
   const fix = maintenance.length > 0 ? "portico maintenance off" : "Wait until the command has ended.";
   return warning("a command makes the proxy refuse requests", lines, fix);

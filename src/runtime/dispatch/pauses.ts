@@ -1,5 +1,7 @@
 import { isWrite, PageTemplate, type ProxyConfig, withinRanges } from "../../model/serving.js";
 import { respondPaused } from "./errorPages.js";
+import { expectedMs, PACE_WINDOW_MS, Paces } from "./paces.js";
+import { isTunnel, type Transfer } from "./transfers.js";
 import type { Exchange, RouteRuntime, RunningExchange } from "../exchange/exchange.js";
 
 /** A master's order to its workers to refuse requests for now. All of it is JSON. */
@@ -20,17 +22,37 @@ export interface MaintenanceOrder {
   readonly closesTunnels: boolean;
 }
 
-/** Requests that write get 503 while a command runs. */
-export interface QuiesceOrder {
-  /** Whether requests that read get 503, too. */
+/** What a user wants of a quiesce. */
+export interface QuiesceTerms {
+  /** Whether it is about requests that read, too. */
   readonly reads: boolean;
+  /** Bytes a second; a client that sends fewer of a body is slow. 0: none is. */
+  readonly minimumRate: number;
+  /** Whether requests of slow clients are ended. */
+  readonly cutsSlow: boolean;
+  /** For how long new requests may be refused before the command runs. */
+  readonly refuseMs: number;
+}
+
+/** A command waits for requests that write to end, or runs. */
+export interface QuiesceOrder extends QuiesceTerms {
+  /** Whether new ones get 503 by now. */
+  readonly refuses: boolean;
 }
 
 /** A worker's report about an order. */
 export interface SeenPauses {
-  /** Requests in progress that such an order would refuse now. */
+  /** Requests in progress that a quiesce waits for. */
   readonly writes: number;
+  /** How many of them are not expected to end while new ones are refused. */
+  readonly lasting: number;
+  /** How many of them have a slow client. */
+  readonly slow: number;
+  /** The oldest of them; if some have a slow client, the oldest of these. */
+  readonly transfers: readonly Transfer[];
 }
+
+export const NOTHING_SEEN: SeenPauses = { writes: 0, lasting: 0, slow: 0, transfers: [] };
 
 export const NO_PAUSES: PauseOrder = { maintenance: [] };
 
@@ -39,6 +61,7 @@ export class Pauses {
   /** Whether any order is in force; checked for each request. */
   active = false;
   private order = NO_PAUSES;
+  private paces = new Paces();
   private readonly isAllowed: (address: string) => boolean;
 
   private readonly page: PageTemplate | undefined;
@@ -50,7 +73,9 @@ export class Pauses {
 
   set(order: PauseOrder): void {
     this.order = order;
-    this.active = order.maintenance.length > 0 || order.quiesce !== undefined;
+    this.active = order.maintenance.length > 0 || order.quiesce?.refuses === true;
+    // A later quiesce judges clients anew.
+    if (order.quiesce === undefined) this.paces = new Paces();
   }
 
   /** @returns whether it refused the request */
@@ -58,9 +83,8 @@ export class Pauses {
     // The target of a redirect is refused itself, or is another site.
     if (config.action.type === "redirect") return false;
     const maintenance = this.maintenanceOf(exchange);
-    if (maintenance === undefined && !this.waitsFor(exchange)) return false;
-    exchange.errorToken = "http_request_denied";
     if (maintenance !== undefined) {
+      exchange.errorToken = "http_request_denied";
       const { until, message } = maintenance;
       respondPaused(exchange, {
         seconds: retryAfter(until),
@@ -69,23 +93,41 @@ export class Pauses {
       });
       return true;
     }
-    respondPaused(exchange, { seconds: QUIESCE_RETRY_SECONDS, message: QUIESCED, page: undefined });
+    if (this.order.quiesce?.refuses !== true || !this.waitsFor(exchange)) return false;
+    respondQuiesced(exchange);
     return true;
   }
 
   /**
-   * Closes the tunnels that the order ends.
+   * Closes the tunnels that the order ends, and ends requests whose clients are too slow for it.
    *
    * @param running the requests in progress
    */
-  carryOut(running: Iterable<RunningExchange>): SeenPauses {
-    let writes = 0;
+  carryOut(running: Iterable<RunningExchange>): SeenWrites {
+    const { quiesce } = this.order;
+    const seen: SeenWrite[] = [];
     for (const exchange of running) {
       const waits = this.waitsFor(exchange);
-      if (waits) writes++;
-      if (waits || this.maintenanceOf(exchange)?.closesTunnels === true) exchange.closeTunnel();
+      const closes = waits && quiesce!.refuses;
+      if (closes || this.maintenanceOf(exchange)?.closesTunnels === true) exchange.closeTunnel();
+      if (waits) seen.push(this.look(exchange, quiesce!));
     }
-    return { writes };
+    const [lasting, slow] = [seen.filter((one) => one.lasts), seen.filter((one) => one.slow)];
+    if (quiesce?.cutsSlow === true) for (const { exchange } of slow) cut(exchange, quiesce.minimumRate);
+    const named = [...(slow.length > 0 ? slow : seen)].sort(
+      (a, b) => a.exchange.request.receivedAt - b.exchange.request.receivedAt,
+    );
+    return {
+      ...{ writes: seen.length, lasting: lasting.length, slow: slow.length },
+      worst: named.slice(0, NAMED_MAX).map(({ exchange }) => exchange),
+    };
+  }
+
+  private look(exchange: RunningExchange, { minimumRate, refuseMs }: QuiesceOrder): SeenWrite {
+    // A tunnel ends when new requests are refused, and only then.
+    if (isTunnel(exchange)) return { exchange, lasts: false, slow: false };
+    const slow = this.paces.isSlow(exchange, minimumRate);
+    return { exchange, lasts: expectedMs(exchange) > refuseMs, slow };
   }
 
   private maintenanceOf({ server, client }: Exchange): MaintenanceOrder | undefined {
@@ -102,6 +144,32 @@ export class Pauses {
   }
 }
 
+/** The requests in progress that a quiesce waits for. */
+export interface SeenWrites extends Omit<SeenPauses, "transfers"> {
+  /** Those to be named. */
+  readonly worst: readonly RunningExchange[];
+}
+
+interface SeenWrite {
+  readonly exchange: RunningExchange;
+  readonly lasts: boolean;
+  readonly slow: boolean;
+}
+
+function respondQuiesced(exchange: Exchange): void {
+  exchange.errorToken = "http_request_denied";
+  respondPaused(exchange, { seconds: QUIESCE_RETRY_SECONDS, message: QUIESCED, page: undefined });
+}
+
+/** Ends a request so that its client sees that, and sends the request again; the upstream never gets the end of it. */
+function cut(exchange: RunningExchange, minimumRate: number): void {
+  const pace = `less than ${minimumRate} bytes a second for ${PACE_WINDOW_MS / 1_000} s`;
+  exchange.route?.errorLog.write("warn", `ended for portico quiesce: its client sent ${pace}`, exchange);
+  if (!exchange.headSent) return respondQuiesced(exchange);
+  exchange.errorToken = "http_request_denied";
+  exchange.abort();
+}
+
 function retryAfter(until: number | undefined): number {
   if (until === undefined) return UNKNOWN_RETRY_SECONDS;
   return Math.min(RETRY_SECONDS_MAX, Math.max(1, Math.ceil((until - Date.now()) / 1_000)));
@@ -114,3 +182,5 @@ const UNKNOWN_RETRY_SECONDS = 60;
 /** A maintenance may end early: no client should be told to wait for a whole day. */
 const RETRY_SECONDS_MAX = 3_600;
 const QUIESCE_RETRY_SECONDS = 10;
+/** How many requests a worker names: enough to see who it is. */
+const NAMED_MAX = 3;

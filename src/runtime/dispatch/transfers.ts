@@ -120,16 +120,15 @@ const PACE_MS = 500;
 const bytesOf = ({ bodyBytesReceived, bodyBytesSent }: RunningExchange): number =>
   bodyBytesReceived + bodyBytesSent;
 
-function kindOf({
-  request,
-  status,
-  headSent,
-  bodyBytesReceived,
-  bodyBytesSent,
-}: RunningExchange): Transfer["kind"] {
-  if (request.upgrade !== undefined && headSent && (status === 101 || status === 200)) return "tunnel";
+function kindOf(exchange: RunningExchange): Transfer["kind"] {
+  const { request, bodyBytesReceived, bodyBytesSent } = exchange;
+  if (isTunnel(exchange)) return "tunnel";
   return request.bodyLength !== 0 && bodyBytesSent <= bodyBytesReceived ? "upload" : "download";
 }
+
+/** Whether its upgrade was granted. */
+export const isTunnel = ({ request, status, headSent }: RunningExchange): boolean =>
+  request.upgrade !== undefined && headSent && (status === 101 || status === 200);
 
 /**
  * The route's path from the config, and of the rest only a last segment that is the name of a file. Everything between

@@ -158,6 +158,8 @@ export interface RunningExchange extends LoggedExchange {
   readonly bodyBytesReceived: number;
   /** Bytes of body that the response's head announced; -1 if it announced none, or was not sent. */
   readonly responseBytes: number;
+  /** Whether the client has to send more of the body, and neither the proxy nor the upstream holds the client back. */
+  readonly awaitsBody: boolean;
   /** Closes its tunnel, if it has one, in an orderly way. */
   closeTunnel(): void;
 }

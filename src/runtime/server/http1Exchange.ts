@@ -84,6 +84,11 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     return this.connection.inputPaused || this.awaitsContinue || this.headSent;
   }
 
+  get awaitsBody(): boolean {
+    const ends = this.body === undefined || this.body.ended;
+    return !ends && !this.connection.inputPaused && !this.awaitsContinue;
+  }
+
   readBody(sink: BodySink): void {
     if (this.released) return;
     if (this.tunnelled) {

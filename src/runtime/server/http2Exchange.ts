@@ -125,6 +125,10 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     return this.awaitsContinue || this.window!.exhausted || this.connection.window.exhausted;
   }
 
+  get awaitsBody(): boolean {
+    return !this.requestEnded && !this.bodyHeldBack;
+  }
+
   /** The client holds back its body until it gets `100 Continue`. */
   private get awaitsContinue(): boolean {
     return this.request.expectContinue && !this.continued;

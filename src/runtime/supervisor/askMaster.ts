@@ -4,7 +4,7 @@ import { printableValue } from "../../model/printable.js";
 import { type Problem, problem } from "../../model/serving.js";
 import { Untrusted } from "../../model/untrusted.js";
 import type { ControlOutcome, ControlRequest, Done } from "./control.js";
-import { OVERVIEW } from "./overviewSchema.js";
+import { OVERVIEW, TRANSFER } from "./overviewSchema.js";
 
 /** Asks a running master, and waits for the outcome. If the master is replaced in the meantime, asks its successor. */
 export async function askMaster(
@@ -134,7 +134,15 @@ const PAUSES = z.object({
   maintenance: z.array(
     z.object({ server: TEXT.optional(), since: TIME, until: TIME.optional(), message: TEXT.optional() }),
   ),
-  quiesce: z.object({ since: TIME, reads: z.boolean(), writes: z.number(), silent: z.number() }).optional(),
+  quiesce: z
+    .object({
+      since: TIME,
+      refusesSince: TIME.optional(),
+      reads: z.boolean(),
+      ...{ writes: z.number(), lasting: z.number(), slow: z.number(), silent: z.number() },
+      transfers: z.array(TRANSFER),
+    })
+    .optional(),
 });
 
 const DONE = z.object({

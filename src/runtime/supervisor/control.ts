@@ -138,7 +138,14 @@ const text = z.string().max(4_096);
 const time = z.number().min(0).max(8.64e15);
 const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses", "overview"]);
 /** No quiesce may last longer than a day. */
-const limitMs = z.number().min(1).max(86_400_000);
+const ms = z.number().min(1).max(86_400_000);
+const terms = {
+  reads: z.boolean(),
+  minimumRate: z.number().min(0),
+  cutsSlow: z.boolean(),
+  refuseMs: ms,
+  limitMs: ms,
+};
 
 /** One schema for each command: other requests come from another release, or from a fault. */
 const REQUEST = z.union([
@@ -154,7 +161,8 @@ const REQUEST = z.union([
   z.object({
     command: z.literal("quiesce"),
     id: z.string().regex(/^[0-9a-f-]{36}$/),
-    begin: z.object({ reads: z.boolean(), limitMs }).optional(),
+    begin: z.object(terms).optional(),
+    refuses: z.boolean().optional(),
   }),
   z.object({ command: z.literal("resume"), id: text }),
   z.object({

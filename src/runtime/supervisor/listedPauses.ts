@@ -1,3 +1,5 @@
+import type { QuiesceTerms, SeenPauses } from "../dispatch/pauses.js";
+
 /** The pauses in force, as a master reports them. Times are milliseconds since 1970. */
 export interface ListedPauses {
   readonly maintenance: readonly ListedMaintenance[];
@@ -13,13 +15,15 @@ export interface ListedMaintenance {
   readonly message?: string | undefined;
 }
 
-export interface ListedQuiesce {
+/** The requests in progress are those of all workers. */
+export interface ListedQuiesce extends SeenPauses {
+  /** When it began. */
   readonly since: number;
-  /** Whether requests that read are refused, too. */
+  /** Since when new requests are refused; undefined while they are served. */
+  readonly refusesSince?: number | undefined;
+  /** Whether it is about requests that read, too. */
   readonly reads: boolean;
-  /** Requests in progress that the command waits for. */
-  readonly writes: number;
-  /** Workers that did not say how many they have. */
+  /** Workers that did not say what they have. */
   readonly silent: number;
 }
 
@@ -35,6 +39,10 @@ export interface BeginMaintenance {
 export interface QuiesceRequest {
   /** Random, so that a command ends only the quiesce that it began. */
   readonly id: string;
-  /** Without it, the request only renews. */
-  readonly begin?: { readonly reads: boolean; readonly limitMs: number };
+  readonly begin?: QuiesceTerms & {
+    /** For how long requests are refused at most, while the command runs. */
+    readonly limitMs: number;
+  };
+  /** Whether new requests are refused from now on; default: as before. Those of a new quiesce are served. */
+  readonly refuses?: boolean;
 }

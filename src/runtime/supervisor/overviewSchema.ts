@@ -12,8 +12,7 @@ const NUMBER = z.number();
 const TIME = z.number().min(-8.64e15).max(8.64e15);
 const numbers = z.array(NUMBER).max(1_000);
 
-const TRANSFER = z.object({
-  pid: z.int(),
+export const TRANSFER = z.object({
   id: z.int(),
   ...{ server: TEXT, route: TEXT, path: TEXT, file: TEXT.optional(), method: TEXT },
   ...{ client: TEXT, program: TEXT },
@@ -71,7 +70,7 @@ export const OVERVIEW = z.object({
       ...{ requests: numbers, bytesIn: numbers, bytesOut: numbers },
     }),
   }),
-  transfers: z.array(TRANSFER),
+  transfers: z.array(TRANSFER.extend({ pid: z.int() })),
   moreTransfers: z.int(),
   upstreams: z.array(z.object({ name: TEXT, servers: z.array(SERVER) })),
   certificates: z.array(CERTIFICATE),

@@ -19,11 +19,15 @@ const quiesce = z.object({
   /** Chosen by the command that asked. */
   id: z.string(),
   reads: z.boolean(),
+  minimumRate: z.number(),
+  cutsSlow: z.boolean(),
+  refuseMs: z.number(),
+  limitMs: z.number(),
   since: z.number(),
   /** Milliseconds since the host started, which no clock can change: until when it holds unless it is renewed. */
   leaseUntil: z.number(),
-  /** The same; it is not renewed. */
-  limitUntil: z.number(),
+  /** Since when new requests are refused, and until when at most: the same as above, but it is not renewed. */
+  refusal: z.object({ since: z.number(), limitUntil: z.number() }).optional(),
 });
 
 const state = z.object({ maintenance: z.array(maintenance), quiesce: quiesce.optional() });
@@ -75,7 +79,10 @@ export function stillHolds({ maintenance: all, quiesce: one }: PauseState): Paus
   const [now, up] = [Date.now(), hostUptime()];
   const kept = all.filter(({ until = Infinity }) => until > now);
   // A lease that is longer than one can be is of an earlier start of the host.
-  const holds =
-    one !== undefined && Math.min(one.leaseUntil, one.limitUntil) > up && one.leaseUntil - up <= LEASE_MS;
+  const holds = one !== undefined && endOf(one) > up && one.leaseUntil - up <= LEASE_MS;
   return holds ? { maintenance: kept, quiesce: one } : { maintenance: kept };
 }
+
+/** When it ends unless it is renewed, in milliseconds since the host started. */
+export const endOf = ({ leaseUntil, refusal }: QuiesceState): number =>
+  Math.min(leaseUntil, refusal?.limitUntil ?? Infinity);

@@ -236,7 +236,7 @@ function pausesOf({ maintenance, quiesce }: PauseOrder): string[] {
       const end = until === undefined ? "`portico maintenance off`" : timeText(until);
       return `${who} is in maintenance until ${end}${message === undefined ? "" : `: ${message}`}`;
     }),
-    ...(quiesce === undefined
+    ...(quiesce?.refuses !== true
       ? []
       : [`${quiesce.reads ? "All requests are" : "Requests that write are"} refused while a command runs`]),
   ];

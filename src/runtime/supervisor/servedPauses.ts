@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
-import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
+import type { PauseOrder, QuiesceOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { ControlOutcome } from "./control.js";
 import type { BeginMaintenance, ListedPauses, QuiesceRequest } from "./listedPauses.js";
 import type { MasterLog } from "./masterLog.js";
@@ -40,7 +40,7 @@ export class ServedPauses {
         message,
         closesTunnels: graceUntil <= now,
       })),
-      ...(quiesce === undefined ? {} : { quiesce: { reads: quiesce.reads } }),
+      ...(quiesce === undefined ? {} : { quiesce: orderOf(quiesce) }),
     };
   }
 
@@ -71,11 +71,12 @@ export class ServedPauses {
     return this.inTurn(() => this.ended(server));
   }
 
-  /** Begins or renews it; the response has the number of requests that it still waits for. */
+  /** Begins, changes or renews it; the response has the requests that it still waits for. */
   quiesce(request: QuiesceRequest): Promise<ControlOutcome> {
-    // A renewal must not wait for a reload that takes its time.
-    if (request.begin === undefined) return this.host.notNow() ?? this.quiesced(request);
-    return this.inTurn(() => this.quiesced(request));
+    // Workers that a reload or an upgrade starts must know what is refused. Nothing else waits for these.
+    if (request.begin !== undefined || request.refuses === true)
+      return this.inTurn(() => this.quiesced(request));
+    return this.host.notNow() ?? this.quiesced(request);
   }
 
   resume(id: string): Promise<ControlOutcome> {
@@ -117,42 +118,39 @@ export class ServedPauses {
     return { ok: true, value: { message, warnings } };
   }
 
-  private async quiesced({ id, begin }: QuiesceRequest): Promise<ControlOutcome> {
+  private async quiesced({ id, begin, refuses }: QuiesceRequest): Promise<ControlOutcome> {
     const up = kept.hostUptime();
-    const { quiesce } = this.state;
-    if (quiesce !== undefined && quiesce.id !== id) return { ok: false, problems: [taken(quiesce.since)] };
-    if (quiesce === undefined && begin === undefined) return { ok: false, problems: [open()] };
-    const started = {
-      id,
-      reads: begin?.reads === true,
-      since: Date.now(),
-      limitUntil: up + (begin?.limitMs ?? 0),
-    };
+    const before = this.state.quiesce;
+    if (before !== undefined && before.id !== id) return { ok: false, problems: [taken(before.since)] };
+    const quiesce = before ?? (begin && { id, ...begin, since: Date.now() });
+    if (quiesce === undefined) return { ok: false, problems: [open()] };
+    const refused = before?.refusal;
+    const begins = refuses === true && refused === undefined;
+    const ends = refuses === false && refused !== undefined;
+    const fresh = begins ? { since: Date.now(), limitUntil: up + quiesce.limitMs } : refused;
     const leaseUntil = up + kept.LEASE_MS;
-    const wanted = { ...this.state, quiesce: { ...(quiesce ?? started), leaseUntil } };
-    const { seen, warnings } = await this.change(wanted);
-    if (quiesce === undefined)
-      this.logs.write(
-        "warn",
-        `${started.reads ? "all requests" : "requests that write"} get 503 (portico quiesce)`,
-      );
+    const wanted = { ...quiesce, leaseUntil, refusal: ends ? undefined : fresh };
+    const { seen, warnings } = await this.change({ ...this.state, quiesce: wanted });
+    if (begins) this.logs.write("warn", `${whatOf(quiesce)} get 503 (portico quiesce)`);
+    if (ends) this.logs.write("warn", `${WRITES_AGAIN}: those in progress take too long`);
     const pauses = this.listed(seen);
     const message = `quiesced; in progress: ${pauses.quiesce?.writes ?? 0}${silence(seen)}`;
     return { ok: true, value: { message, warnings, pauses } };
   }
 
   private async resumed(id: string): Promise<ControlOutcome> {
-    if (this.state.quiesce?.id !== id) return { ok: false, problems: [open()] };
-    await this.change({ maintenance: this.state.maintenance });
-    this.logs.write("warn", `${WRITES_AGAIN}: the command has ended`);
+    const { maintenance, quiesce } = this.state;
+    if (quiesce?.id !== id) return { ok: false, problems: [open()] };
+    await this.change({ maintenance });
+    if (quiesce.refusal !== undefined) this.logs.write("warn", `${WRITES_AGAIN}: portico quiesce has ended`);
     return { ok: true, value: { message: WRITES_AGAIN, warnings: [] } };
   }
 
   async list(): Promise<ControlOutcome> {
     const pauses = this.listed(await this.host.supervised.orderPauses(this.order));
     const { maintenance, quiesce } = pauses;
-    const message =
-      maintenance.length === 0 && quiesce === undefined ? "no request is refused" : "requests are refused";
+    const open = maintenance.length === 0 && quiesce?.refusesSince === undefined;
+    const message = open ? "no request is refused" : "requests are refused";
     return { ok: true, value: { message, warnings: [], pauses } };
   }
 
@@ -170,8 +168,9 @@ export class ServedPauses {
         : {
             quiesce: {
               since: quiesce.since,
+              refusesSince: quiesce.refusal?.since,
               reads: quiesce.reads,
-              writes: seen.reduce((sum, one) => sum + (one?.writes ?? 0), 0),
+              ...together(seen),
               silent: seen.filter((one) => one === undefined).length,
             },
           }),
@@ -212,7 +211,7 @@ export class ServedPauses {
         until - now,
         ...(graceUntil > now ? [graceUntil - now] : []),
       ]),
-      ...(quiesce === undefined ? [] : [quiesce.leaseUntil - up, quiesce.limitUntil - up]),
+      ...(quiesce === undefined ? [] : [kept.endOf(quiesce) - up]),
     ];
     // Below 0 for a pause that is over and was not handled yet.
     const ms = Math.max(0, Math.min(LOOK_MS, ...left)) + 1;
@@ -228,9 +227,9 @@ export class ServedPauses {
     await this.change(state);
     for (const one of ended)
       this.logs.write("warn", `${nameOf(one.server)} is no longer in maintenance: its end time has passed`);
-    if (!opened) return;
-    const why =
-      before.quiesce!.limitUntil <= kept.hostUptime() ? "its time is over" : "its command was killed";
+    const refusal = opened ? before.quiesce!.refusal : undefined;
+    if (refusal === undefined) return;
+    const why = refusal.limitUntil <= kept.hostUptime() ? "its time is over" : "its command was killed";
     this.logs.write("error", `${WRITES_AGAIN}: ${why}`);
   }
 
@@ -250,6 +249,27 @@ const WRITES_AGAIN = "requests that write are served again";
 /** Checked this often, because a timer does not notice a change of the clock. */
 const LOOK_MS = 30_000;
 
+function orderOf({ reads, minimumRate, cutsSlow, refuseMs, refusal }: kept.QuiesceState): QuiesceOrder {
+  return { reads, minimumRate, cutsSlow, refuseMs, refuses: refusal !== undefined };
+}
+
+const whatOf = ({ reads }: { readonly reads: boolean }): string =>
+  reads ? "all requests" : "requests that write";
+
+/** What all workers have; those that do not respond are counted elsewhere. */
+function together(seen: readonly (SeenPauses | undefined)[]): SeenPauses {
+  const all = seen.filter((one) => one !== undefined);
+  const sum = (count: (one: SeenPauses) => number): number => all.reduce((n, one) => n + count(one), 0);
+  return {
+    writes: sum(({ writes }) => writes),
+    lasting: sum(({ lasting }) => lasting),
+    slow: sum(({ slow }) => slow),
+    transfers: all
+      .filter(({ slow }) => slow > 0 || all.every((one) => one.slow === 0))
+      .flatMap(({ transfers }) => transfers),
+  };
+}
+
 interface Changed {
   readonly seen: readonly (SeenPauses | undefined)[];
   readonly warnings: readonly Problem[];
@@ -265,7 +285,7 @@ const nameOf = (server: string | undefined): string =>
   server === undefined ? "every virtual server" : `virtual server "${server}"`;
 
 function taken(since: number): Problem {
-  const message = `another command has been refusing writes since ${new Date(since).toISOString()}`;
+  const message = `another portico quiesce has been running since ${new Date(since).toISOString()}`;
   return problem("control.quiesced", "", message);
 }
 

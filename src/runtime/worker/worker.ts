@@ -2,6 +2,7 @@ import { type CountsMessage, type MasterMessage, WORKER_EXIT, type WorkerMessage
 import { doWithout } from "../sockets/node/pieces.js";
 import { SWEEP_MS, sweepRegularly } from "../sockets/deadlines.js";
 import { WorkerServer } from "./workerServer.js";
+import { NOTHING_SEEN } from "../dispatch/pauses.js";
 import type { AskedStatus, StatusResponse } from "../status/asked.js";
 
 /**
@@ -70,7 +71,7 @@ class Worker {
       }
       case "pauses": {
         // A starting worker gets the order with its config.
-        const seen = this.service?.orderPauses(message.order) ?? { writes: 0 };
+        const seen = this.service?.orderPauses(message.order) ?? NOTHING_SEEN;
         return send({ type: "pauses", turn: message.turn, seen });
       }
       case "transfers": {

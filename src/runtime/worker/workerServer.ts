@@ -126,7 +126,8 @@ export class WorkerServer {
   orderPauses(order: PauseOrder): SeenPauses {
     const { pauses } = this.routes.dispatcher;
     pauses.set(order);
-    return pauses.carryOut([...this.http1.running(), ...this.http2.running()]);
+    const { worst, ...seen } = pauses.carryOut([...this.http1.running(), ...this.http2.running()]);
+    return { ...seen, transfers: this.inProgress.look(worst).transfers };
   }
 
   /** Counts since the last call; undefined if there are none. */
