@@ -167,11 +167,11 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
 /** Literal fields without indexing and without Huffman coding (RFC 7541, 6.2.2): any octet can be sent. */
 export function hpack(fields: readonly (readonly [string, string])[]): Buffer {
   return Buffer.concat(
-    fields.map(([name, value]) => Buffer.concat([Buffer.from([0]), literal(name), literal(value)])),
+    fields.map(([name, value]) => Buffer.concat([Buffer.from([0]), hpackString(name), hpackString(value)])),
   );
 }
 
-export function literal(text: string): Buffer {
+export function hpackString(text: string): Buffer {
   const bytes = Buffer.from(text, "latin1");
   const length: number[] = [];
   if (bytes.length < 0x7f) length.push(bytes.length);

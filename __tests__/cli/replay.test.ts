@@ -529,7 +529,7 @@ test("no line, whatever is in it, is more than a line", () => {
     fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
       for (const text of [pieces.join(""), `1 - - [0] "${pieces.join("")}" 200 1`, `{${pieces.join("")}}`]) {
         const read = readLogLine(text);
-        if (read === undefined || read === NO_REQUEST) continue;
+        if (read === undefined || typeof read === "string") continue;
         expect(read.target).toMatch(/^[!-~\u0080-\u00ff]+$/);
         expect(read.method).toMatch(/^[!-~]+$/);
         expect(shownText(text, true)).toMatch(/^[ -~]*$/);

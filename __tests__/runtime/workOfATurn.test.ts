@@ -10,7 +10,7 @@ import {
   Frame,
   hpack,
   RawClient,
-  literal,
+  hpackString,
 } from "../../testkit/http2RawClient.js";
 import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
 import { eventually, nextEvent } from "../../testkit/waiting.js";
@@ -232,7 +232,7 @@ test.each([
     [":path", "/here"],
   ];
   // Literal with incremental indexing (RFC 7541, 6.2.1), and then its index, seven times.
-  const field = Buffer.concat([Buffer.from([0x40]), literal("accept"), literal(value)]);
+  const field = Buffer.concat([Buffer.from([0x40]), hpackString("accept"), hpackString(value)]);
   client.send(Frame.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([hpack(head), field]));
   await eventually(() => client.frames.some(({ stream }) => stream === 1));
   const most = requestsATurn(REQUESTS);

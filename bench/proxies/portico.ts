@@ -30,6 +30,9 @@ export async function buildPortico(folder: string, by: string): Promise<void> {
   bundle = (await buildBundle(path.join(folder, "portico.mjs"))).file;
 }
 
+/** The command line that is measured. */
+export const porticoCommand = (): readonly string[] => [node, bundle!];
+
 /** What is measured: the bundle and the config as FileSyncFrontEnd deploys them, nothing switched off. */
 export const portico: ProxyKind = {
   name: "portico",
@@ -39,7 +42,7 @@ export const portico: ProxyKind = {
   prepare(setup) {
     const config = path.join(setup.folder, "portico.json");
     writeFileSync(config, porticoConfig(setup));
-    return { command: [node, bundle!, "serve", config] };
+    return { command: [...porticoCommand(), "serve", config] };
   },
 };
 

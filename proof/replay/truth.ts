@@ -1,4 +1,4 @@
-import { NO_REQUEST, readLogLine, type LoggedRequest } from "../../src/host/diagnosis/accessLogLine.js";
+import { readLogLine, type LoggedRequest } from "../../src/host/diagnosis/accessLogLine.js";
 import { Replay } from "../../src/host/diagnosis/replay.js";
 import { type Outcome, outcomeIn, Side } from "../../src/host/diagnosis/replayOutcome.js";
 import { Random, seedOf } from "../../testkit/random.js";
@@ -78,7 +78,7 @@ function judge(
   for (const text of log.split("\n").slice(0, -1)) {
     const line = readLogLine(text);
     if (line === undefined) tally.wrong.push(`is no line of a log: ${text}`);
-    else if (line !== NO_REQUEST) lines.set(Number(/n=(\d+)$/.exec(line.target)?.[1]), line);
+    else if (typeof line !== "string") lines.set(Number(/n=(\d+)$/.exec(line.target)?.[1]), line);
   }
   for (const [i, asked] of all.entries()) {
     tally.requests++;

@@ -141,8 +141,8 @@ function isAllowed({ changed, requests }: Replay, allow: Allowed): boolean {
 
 function jsonOf({ before, after, files, run, problems }: Replayed, ok: boolean): unknown {
   const { requests, changed, unknownBodies, groups } = run;
-  const read = files.map(({ file, lines, requests: of, noRequest, noLog }) => {
-    return { file, lines, requests: of, noRequest, noLog };
+  const read = files.map(({ file, lines, requests: of, noRequest, cut, noLog }) => {
+    return { file, lines, requests: of, noRequest, cut, noLog };
   });
   return {
     ok,

@@ -1,3 +1,5 @@
+import { afterBlanks, isBlank } from "./blanks.js";
+
 /**
  * Pages of the administrator's in place of the proxy's own error pages: when they are sent, what may be in them, and how
  * they are filled in.
@@ -83,13 +85,45 @@ export function escapeHtml(text: string): string {
 export function acceptsHtml(headers: readonly string[]): boolean {
   for (let i = 0; i < headers.length; i += 2) {
     if (headers[i]!.toLowerCase() !== "accept") continue;
-    for (const range of headers[i + 1]!.split(",")) {
-      const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
-      if (type.toLowerCase() === "text/html" && !parameters.some((one) => NONE.test(one))) return true;
-    }
+    if (listsHtml(headers[i + 1]!)) return true;
   }
   return false;
 }
 
-/** The weight of a type that a client does not accept (RFC 9110, 12.4.2). */
-const NONE = /^q=0(?:\.0{0,3})?$/i;
+/** One pass, because a client may fill a head with members. */
+function listsHtml(value: string): boolean {
+  const list = value.toLowerCase();
+  for (let at = list.indexOf(HTML); at !== -1; at = list.indexOf(HTML, at)) {
+    const begin = at;
+    at = afterBlanks(list, at + HTML.length);
+    if (!beginsMember(list, begin) || !(at === list.length || list[at] === "," || list[at] === ";")) continue;
+    let accepted = true;
+    for (let code; at < list.length && (code = list.charCodeAt(at)) !== COMMA; at++) {
+      if (code === SEMICOLON && isRefusal(list, at + 1)) accepted = false;
+    }
+    if (accepted) return true;
+  }
+  return false;
+}
+
+const HTML = "text/html";
+const [COMMA, SEMICOLON, DOT, ZERO, EQUALS, Q] = [0x2c, 0x3b, 0x2e, 0x30, 0x3d, 0x71];
+
+/** Whether there is nothing but blanks between `at` and the comma before it. */
+function beginsMember(list: string, at: number): boolean {
+  while (at > 0 && isBlank(list.charCodeAt(at - 1))) at--;
+  return at === 0 || list.charCodeAt(at - 1) === COMMA;
+}
+
+/** Whether a parameter is the weight of a type that a client does not accept (RFC 9110, 12.4.2). */
+function isRefusal(list: string, from: number): boolean {
+  let at = afterBlanks(list, from);
+  if (list.charCodeAt(at++) !== Q || list.charCodeAt(at++) !== EQUALS || list.charCodeAt(at++) !== ZERO)
+    return false;
+  if (list.charCodeAt(at) === DOT) {
+    at++;
+    for (let digits = 0; digits < 3 && list.charCodeAt(at) === ZERO; digits++) at++;
+  }
+  at = afterBlanks(list, at);
+  return at === list.length || list.charCodeAt(at) === COMMA || list.charCodeAt(at) === SEMICOLON;
+}

@@ -1,3 +1,5 @@
+import { afterBlanks, withoutBlanks } from "./blanks.js";
+
 /**
  * Which of several servers a session, or a client, belongs to, by rendezvous hashing: every server has a score for every
  * key, and the highest one wins. When a server goes, its keys move and no others; when one comes, it takes its share of
@@ -34,11 +36,29 @@ export function cookieOf(headers: readonly string[], cookie: string): string | u
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
     if (name.length !== 6 || name.toLowerCase() !== "cookie") continue;
-    for (const pair of headers[i + 1]!.split(";")) {
-      const at = pair.indexOf("=");
-      if (at > 0 && pair.slice(0, at).trim() === cookie && at + 1 < pair.length)
-        return pair.slice(at + 1).trim();
-    }
+    const value = valueOf(headers[i + 1]!, cookie);
+    if (value !== undefined) return value;
   }
   return undefined;
 }
+
+/** One pass that makes no text before the cookie is found, because a client may fill a head with cookies. */
+function valueOf(pairs: string, cookie: string): string | undefined {
+  for (let at = 0; at < pairs.length; at++) {
+    at = afterBlanks(pairs, at);
+    let matched = 0;
+    while (matched < cookie.length && pairs.charCodeAt(at + matched) === cookie.charCodeAt(matched)) matched++;
+    at += matched;
+    const equals = matched === cookie.length ? afterBlanks(pairs, at) : -1;
+    if (equals !== -1 && pairs.charCodeAt(equals) === EQUALS) {
+      const semicolon = pairs.indexOf(";", equals);
+      const end = semicolon === -1 ? pairs.length : semicolon;
+      if (end > equals + 1) return withoutBlanks(pairs, equals + 1, end);
+      at = end;
+    }
+    while (at < pairs.length && pairs.charCodeAt(at) !== SEMICOLON) at++;
+  }
+  return undefined;
+}
+
+const [SEMICOLON, EQUALS] = [0x3b, 0x3d];

@@ -8,6 +8,7 @@ export type NormalisedPath = string;
 
 const SLASH = 0x2f;
 const PERCENT = 0x25;
+const DOT = 0x2e;
 
 /**
  * Normalises the path part of an origin-form target. Undefined if the target is malformed (no leading `/`, a raw `#`,
@@ -21,8 +22,7 @@ export function normalisePath(target: string): NormalisedPath | undefined {
   const query = endOfPath(target);
   const path = query === target.length ? target : target.slice(0, query);
   if (!NEEDS_WORK.test(path)) return path;
-  const decoded = percentDecode(path);
-  return decoded === undefined ? undefined : resolveDotSegments(decoded);
+  return resolved(path);
 }
 
 /** The parts of a target in absolute-form (RFC 9112, 3.2.2), the second one in origin-form; undefined if it is not. */
@@ -45,16 +45,41 @@ export function endOfPath(target: string): number {
 // Most targets are plain; only these need decoding, merging or resolving.
 const NEEDS_WORK = /%|\/\/|\/\./;
 
-function percentDecode(path: string): string | undefined {
-  let out = "";
-  let from = 0;
-  for (let at = path.indexOf("%"); at !== -1; at = path.indexOf("%", from)) {
-    const byte = hexByte(path, at + 1);
-    if (!(byte > 0)) return undefined;
-    out += path.slice(from, at) + String.fromCharCode(byte);
-    from = at + 3;
+/**
+ * The decoded path without dot and empty segments, in one pass: a segment is looked at when the next slash ends it.
+ * Undefined for bad percent-encoding, an encoded NUL, and a path that climbs above the root.
+ */
+function resolved(path: string): string | undefined {
+  const out = Buffer.allocUnsafe(path.length);
+  out[0] = SLASH;
+  // Where the last segment begins, and where it ends so far.
+  let [begin, end] = [1, 1];
+  for (let at = 1; at <= path.length; at++) {
+    let byte = at === path.length ? SLASH : path.charCodeAt(at);
+    if (byte === PERCENT) {
+      byte = hexByte(path, at + 1);
+      if (!(byte > 0)) return undefined;
+      at += 2;
+    }
+    if (byte !== SLASH) {
+      out[end++] = byte;
+      continue;
+    }
+    const dots = end - begin <= 2 && (end === begin || out[begin] === DOT) ? end - begin : -1;
+    if (dots === 1 || (dots === 2 && out[begin + 1] === DOT)) {
+      end = begin;
+      if (dots === 2) {
+        if (begin === 1) return undefined;
+        do end--;
+        while (out[end - 1] !== SLASH);
+        begin = end;
+      }
+    } else if (end > begin && at < path.length) {
+      out[end++] = SLASH;
+      begin = end;
+    }
   }
-  return out + path.slice(from);
+  return out.toString("latin1", 0, end);
 }
 
 /** The byte written as two hex digits at `at`; NaN if these are not hex digits. */
@@ -66,23 +91,6 @@ function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : NaN;
-}
-
-function resolveDotSegments(path: string): string | undefined {
-  const out: string[] = [];
-  const segments = path.split("/");
-  const last = segments.length - 1;
-  for (let i = 1; i <= last; i++) {
-    const segment = segments[i]!;
-    if (segment === "..") {
-      if (out.length === 0) return undefined;
-      out.pop();
-      if (i === last) out.push("");
-    } else if (segment === "." || segment === "") {
-      if (i === last) out.push("");
-    } else out.push(segment);
-  }
-  return `/${out.join("/")}`;
 }
 
 /** How a proxied route cuts its prefix: not at all, from the raw target, or as nginx's rewrite does. */
@@ -131,16 +139,23 @@ const MAY_CLIMB = /\.\.|%2e/i;
 
 /** Percent-encodes what nginx encodes in a URI it rebuilt: controls, space, `" # % < > ? \ ^ ` { | }` and >= 0x7f. */
 export function encodePath(path: NormalisedPath): string {
-  let out = "";
+  if (!NEEDS_ENCODING.test(path)) return path;
+  const out = Buffer.allocUnsafe(path.length * 3);
+  let end = 0;
   for (let i = 0; i < path.length; i++) {
     const code = path.charCodeAt(i);
-    out += code <= 0x20 || code >= 0x7f || ENCODED.has(code) ? percentEncode(code) : path[i]!;
+    if (IS_ENCODED[code] !== 1) out[end++] = code;
+    else {
+      out[end++] = PERCENT;
+      out[end++] = HEX.charCodeAt(code >> 4);
+      out[end++] = HEX.charCodeAt(code & 0xf);
+    }
   }
-  return out;
+  return out.toString("latin1", 0, end);
 }
 
-const ENCODED = new Set([...'"#<>?\\^`{|}'].map((c) => c.charCodeAt(0)).concat(PERCENT));
-
-function percentEncode(code: number): string {
-  return `%${code < 16 ? "0" : ""}${code.toString(16).toUpperCase()}`;
-}
+const NEEDS_ENCODING = /[^!$&-;=@-[\]_a-z~]/;
+const IS_ENCODED = Uint8Array.from({ length: 256 }, (_, code) =>
+  NEEDS_ENCODING.test(String.fromCharCode(code)) ? 1 : 0,
+);
+const HEX = "0123456789ABCDEF";

@@ -1,3 +1,5 @@
+import { CUT_MARK } from "../../model/onePiece.js";
+
 /** Parses lines of access logs, of Portico and of nginx, into requests. */
 
 /** The request of a log line; fields that the format does not have are undefined. */
@@ -23,6 +25,10 @@ export interface LoggedRequest {
 
 /** A line about something that was no request: a scanner's bytes, a connection on which nothing came. */
 export const NO_REQUEST = "none";
+/** A line about a request whose target was too long for a log, and was cut. */
+export const CUT_REQUEST = "cut";
+
+type NotReplayable = typeof NO_REQUEST | typeof CUT_REQUEST;
 
 /**
  * Parses a line in `combined` or in our JSON format.
@@ -30,16 +36,18 @@ export const NO_REQUEST = "none";
  * @param line without its line feed, one char a byte
  * @returns undefined if it is no line of an access log
  */
-export function readLogLine(line: string): LoggedRequest | typeof NO_REQUEST | undefined {
+export function readLogLine(line: string): LoggedRequest | NotReplayable | undefined {
   return line.charCodeAt(0) === BRACE ? jsonRequest(line) : combinedRequest(line);
 }
 
+/** As it is in a combined line. */
+const CUT_ESCAPE = "\\u2026";
 const BRACE = 0x7b;
 const SPACE = 0x20;
 const BACKSLASH = 0x5c;
 
 /** `ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "USER-AGENT"`; the parts after the status may be missing. */
-function combinedRequest(line: string): LoggedRequest | typeof NO_REQUEST | undefined {
+function combinedRequest(line: string): LoggedRequest | NotReplayable | undefined {
   // No field before the request can have a quote: it would be escaped.
   const time = line.indexOf('] "');
   if (time < 1 || !isDigit(line.charCodeAt(time - 1)) || !line.slice(0, time).includes(" ["))
@@ -49,6 +57,7 @@ function combinedRequest(line: string): LoggedRequest | typeof NO_REQUEST | unde
   const status = end === -1 ? undefined : statusAt(line, end + 1);
   if (status === undefined) return undefined;
   const text = line.slice(begin, end);
+  if (text.endsWith(CUT_ESCAPE)) return CUT_REQUEST;
   const [first, last] = [text.indexOf(" "), text.lastIndexOf(" ")];
   if (first < 1 || last <= first || !VERSION.test(text.slice(last + 1))) return NO_REQUEST;
   const method = text.slice(0, first);
@@ -93,7 +102,7 @@ const ESCAPED = /\\(?:x([0-9A-Fa-f]{2})|(["\\]))/g;
 const unescapedChar = (_: string, hex: string | undefined, char: string): string =>
   hex === undefined ? char : String.fromCharCode(parseInt(hex, 16));
 
-function jsonRequest(line: string): LoggedRequest | typeof NO_REQUEST | undefined {
+function jsonRequest(line: string): LoggedRequest | NotReplayable | undefined {
   let entry: Readonly<Record<string, unknown>>;
   try {
     entry = JSON.parse(line) as typeof entry;
@@ -102,6 +111,7 @@ function jsonRequest(line: string): LoggedRequest | typeof NO_REQUEST | undefine
   }
   const { method, target, status, host, scheme, route } = entry;
   if (typeof method !== "string" || typeof target !== "string" || !isStatus(status)) return undefined;
+  if (target.endsWith(CUT_MARK)) return CUT_REQUEST;
   if (!METHOD.test(method) || target === "" || NOT_IN_TARGET.test(target)) return NO_REQUEST;
   const body = entry["request_body_bytes"];
   return {

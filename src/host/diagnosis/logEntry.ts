@@ -1,4 +1,4 @@
-import { NO_REQUEST, type LoggedRequest, readLogLine } from "./accessLogLine.js";
+import { CUT_REQUEST, NO_REQUEST, type LoggedRequest, readLogLine } from "./accessLogLine.js";
 
 /** Parsed lines of access and error logs. Texts are not escaped: code that shows them must do so. */
 
@@ -88,7 +88,7 @@ function combinedTime(text: string): number {
 
 function requestOf(line: string): LoggedRequest | undefined {
   const read = readLogLine(line);
-  return read === NO_REQUEST ? undefined : read;
+  return read === NO_REQUEST || read === CUT_REQUEST ? undefined : read;
 }
 
 function errorEntry(line: string): ErrorEntry | undefined {

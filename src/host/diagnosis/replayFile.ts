@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Problem } from "../../model/index.js";
 import { type LogEnd, readLogFile } from "./accessLogFile.js";
-import { NO_REQUEST, readLogLine } from "./accessLogLine.js";
+import { CUT_REQUEST, NO_REQUEST, readLogLine } from "./accessLogLine.js";
 import type { Replay } from "./replay.js";
 
 /** Counts of the lines of one log. */
@@ -11,6 +11,8 @@ export interface FileCount {
   requests: number;
   /** Lines without a readable request. */
   noRequest: number;
+  /** Lines whose target was cut, because it was too long for a log: which request it was is not known. */
+  cut: number;
   /** Lines that are of no access log. */
   noLog: number;
   firstNoLog: number | undefined;
@@ -31,7 +33,7 @@ export async function readInto(
   asksHost: boolean,
   end?: LogEnd,
 ): Promise<FileCount> {
-  const counted: FileCount = { file, lines: 0, requests: 0, noRequest: 0, noLog: 0, firstNoLog: undefined };
+  const counted: FileCount = { file, lines: 0, requests: 0, noRequest: 0, cut: 0, noLog: 0, firstNoLog: undefined };
   const where = (): string => `${file === "-" ? "standard input" : basename(file)}:${counted.lines}`;
   const failure = await readLogFile(
     file,
@@ -43,6 +45,8 @@ export async function readInto(
         counted.noLog++;
       } else if (line === NO_REQUEST) {
         counted.noRequest++;
+      } else if (line === CUT_REQUEST) {
+        counted.cut++;
       } else {
         counted.requests++;
         if (asksHost && line.host === undefined) counted.hostMissing = true;

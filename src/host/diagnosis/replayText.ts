@@ -55,9 +55,10 @@ function summaryText({ virtualServer, route, action, upstream, servers, status }
   return printableValue([...place, action === undefined ? String(status) : what[action]].join(": "));
 }
 
-function fileText({ file, lines, noRequest, noLog, firstNoLog }: FileCount): string {
+function fileText({ file, lines, noRequest, cut, noLog, firstNoLog }: FileCount): string {
   const left = [
     ...(noRequest === 0 ? [] : [`${noRequest} with an unreadable request`]),
+    ...(cut === 0 ? [] : [`${cut} with a target that was cut`]),
     ...(noLog === 0 ? [] : [`${noLog} that are not access log lines, the first is line ${firstNoLog}`]),
   ];
   const name = file === "-" ? "standard input" : printableValue(file);

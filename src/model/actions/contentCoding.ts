@@ -1,3 +1,5 @@
+import { afterBlanks } from "../blanks.js";
+
 /** Codings that a file may have beside it, and how the encoded file's name ends. */
 export const CODING_SUFFIXES = { zstd: ".zst", br: ".br", gzip: ".gz" } as const;
 
@@ -31,17 +33,61 @@ function weightsOf(headers: readonly string[]): ReadonlyMap<string, number> | un
   for (let i = 0; i < headers.length; i += 2) {
     if (headers[i]!.toLowerCase() !== "accept-encoding") continue;
     weights ??= new Map<string, number>();
-    for (const member of headers[i + 1]!.split(",")) {
-      const [coding = "", weight, more] = member.split(";").map((part) => part.trim());
-      // Members of a list may be empty (RFC 9110, 5.6.1.2).
-      if (coding === "" && weight === undefined) continue;
-      const value = weight === undefined ? 1 : WEIGHT.test(weight) ? Number(weight.slice(2)) : NaN;
-      if (!TOKEN.test(coding) || !(value <= 1) || more !== undefined) return undefined;
-      weights.set(coding.toLowerCase(), value);
-    }
+    if (!readWeights(headers[i + 1]!, weights)) return undefined;
   }
   return weights;
 }
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const WEIGHT = /^q=[01](?:\.[0-9]{0,3})?$/i;
+/**
+ * Adds the weights of the codings that are known here. One pass that makes no text, because a client may fill a head with
+ * members. @returns false for a malformed list
+ */
+function readWeights(list: string, weights: Map<string, number>): boolean {
+  for (let at = 0; at <= list.length; at++) {
+    const from = (at = afterBlanks(list, at));
+    while (IS_TOKEN[list.charCodeAt(at)] === 1) at++;
+    const to = at;
+    at = afterBlanks(list, at);
+    let weight = 1;
+    if (list.charCodeAt(at) === SEMICOLON) {
+      at = afterBlanks(list, at + 1);
+      const end = endOfWeight(list, at);
+      weight = end === -1 ? NaN : Number(list.slice(at + 2, end));
+      // Members of a list may be empty (RFC 9110, 5.6.1.2), but not with a weight.
+      if (from === to || !(weight <= 1)) return false;
+      at = afterBlanks(list, end);
+    }
+    if (at < list.length && list.charCodeAt(at) !== COMMA) return false;
+    for (const name of KNOWN) if (name.length === to - from && isAt(list, from, name)) weights.set(name, weight);
+  }
+  return true;
+}
+
+/** Where a weight ends that begins at `at`: `q=`, a digit, and up to three decimals; -1 if there is none. */
+function endOfWeight(list: string, at: number): number {
+  const first = list.charCodeAt(at + 2);
+  if ((list.charCodeAt(at) | 0x20) !== Q || list.charCodeAt(at + 1) !== EQUALS) return -1;
+  if (first !== ZERO && first !== ONE) return -1;
+  if (list.charCodeAt(at + 3) !== DOT) return at + 3;
+  let end = at + 4;
+  while (end < at + 7 && isDigit(list.charCodeAt(end))) end++;
+  return end;
+}
+
+/** Whether a name, lower case, is in the text at an index, in whatever case; a token has no other byte that fits. */
+function isAt(text: string, at: number, name: string): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const code = text.charCodeAt(at + i);
+    if ((code >= 0x41 && code <= 0x5a ? code | 0x20 : code) !== name.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+const isDigit = (code: number): boolean => code >= ZERO && code <= 0x39;
+
+const KNOWN: readonly string[] = ["*", "identity", "x-gzip", ...Object.keys(CODING_SUFFIXES)];
+const [COMMA, SEMICOLON, DOT, ZERO, ONE, EQUALS, Q] = [0x2c, 0x3b, 0x2e, 0x30, 0x31, 0x3d, 0x71];
+/** By char code: 1 for those of a token (RFC 9110, 5.6.2). */
+const IS_TOKEN = Uint8Array.from({ length: 256 }, (_, code) =>
+  /[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(code)) ? 1 : 0,
+);

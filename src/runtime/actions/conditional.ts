@@ -77,14 +77,24 @@ export function rangeMaySend(ifRange: string | undefined, current: Validators): 
 /** Whether a list of entity tags, or `*`, names the current one. Text that is not an entity tag matches nothing. */
 function matches(list: string, etag: string, { weakly }: { weakly: boolean }): boolean {
   if (list === "*") return true;
-  // An opaque tag may contain commas, so the list is scanned, not split.
-  for (const [, weak, tag] of list.matchAll(ENTITY_TAG)) {
-    if (tag === etag && (weakly || weak === undefined)) return true;
+  // An opaque tag may contain commas, so the list is scanned, not split. One pass: a client may fill a head with tags.
+  let open = -1;
+  for (let i = 0; i < list.length; i++) {
+    const code = list.charCodeAt(i);
+    if (code !== QUOTE) {
+      // No tag contains this byte: the next quote begins one.
+      if (code <= SP || code === DEL) open = -1;
+    } else if (open === -1) open = i;
+    else {
+      const isSame = i - open === etag.length - 1 && list.startsWith(etag, open);
+      if (isSame && (weakly || !list.startsWith("W/", open - 2))) return true;
+      open = -1;
+    }
   }
   return false;
 }
 
-const ENTITY_TAG = /(W\/)?("[!#-~\u0080-\u00ff]*")/g;
+const [QUOTE, SP, DEL] = [0x22, 0x20, 0x7f];
 
 /**
  * A date in one of the three formats that recipients must read (RFC 9110, 5.6.7), as seconds since the epoch;

@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { isBlank, withoutBlanks } from "../../model/serving.js";
 
 /**
  * Byte ranges (RFC 9110, 14). Where the RFC leaves a choice, we do what nginx does (decisions 6.5): a range set that
@@ -27,12 +28,13 @@ export function parseRange(value: string, size: number): RangeResponse {
   const ranges: ByteRange[] = [];
   let bytes = 0;
   let members = 0;
-  for (let at = unit[0].length, end = at; end < value.length; at = end + 1) {
+  for (let at = unit[0].length, end = at; ; at = end) {
+    // RFC 9110, 5.6.1.2: empty list members are to be read and ignored.
+    while (value.charCodeAt(at) === COMMA || isBlank(value.charCodeAt(at))) at++;
+    if (at === value.length) break;
     const comma = value.indexOf(",", at);
     end = comma === -1 ? value.length : comma;
-    const spec = trimSpace(value.slice(at, end));
-    // RFC 9110, 5.6.1.2: empty list members are to be read and ignored.
-    if (spec === "") continue;
+    const spec = withoutBlanks(value, at, end);
     if (++members > RANGES_MAX) return "whole";
     const range = parseMember(spec, size);
     if (range === undefined) return "unsatisfiable";
@@ -97,13 +99,4 @@ function parseMember(spec: string, size: number): ByteRange | undefined {
   return { start: Number(first), end: last === "" ? size : Math.min(size, Number(last) + 1) };
 }
 
-/** Not a regular expression: to find a run at the end, it would try every run from each of its characters. */
-function trimSpace(text: string): string {
-  let from = 0;
-  let to = text.length;
-  while (from < to && isSpace(text.charCodeAt(from))) from++;
-  while (to > from && isSpace(text.charCodeAt(to - 1))) to--;
-  return text.slice(from, to);
-}
-
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x09;
+const COMMA = 0x2c;

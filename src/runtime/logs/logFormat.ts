@@ -1,4 +1,4 @@
-import { onePiece } from "../../model/serving.js";
+import { CUT_MARK, onePiece } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ErrorLevel, Exchange, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
 import { requestIdOf } from "../dispatch/requestId.js";
@@ -7,6 +7,9 @@ import { requestIdOf } from "../dispatch/requestId.js";
  * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a
  * line, a field or a terminal sequence. Date strings are made once a second.
  */
+
+/** Of each value that a client sent: a longer one is cut, since a head may be as short as HPACK makes it. */
+const VALUE_CHARACTERS_MAX = 2_048;
 
 /**
  * nginx `combined`:
@@ -156,15 +159,22 @@ export function loggedFields(request: RequestHead): LoggedFields {
   return found;
 }
 
-/** User name of Basic credentials (RFC 7617), one char a byte; the password is dropped. */
+/**
+ * User name of Basic credentials (RFC 7617), one char a byte; the password is dropped. Of longer credentials than a user
+ * name that is logged whole, only the beginning is decoded.
+ */
 function basicUser(authorization: string | undefined): string | undefined {
   if (authorization === undefined || !BASIC.test(authorization)) return undefined;
-  const pair = Buffer.from(authorization.slice(6), "base64").toString("latin1");
+  const encoded = authorization.slice(6, 6 + USER_ENCODED_MAX);
+  const pair = Buffer.from(encoded, "base64").toString("latin1");
   const colon = pair.indexOf(":");
+  if (colon === -1 && pair.length > VALUE_CHARACTERS_MAX) return pair;
   return colon <= 0 ? undefined : pair.slice(0, colon);
 }
 
 const BASIC = /^basic /i;
+/** Base64 of one character more than is logged: the cut is then marked. */
+const USER_ENCODED_MAX = Math.ceil((VALUE_CHARACTERS_MAX + 1) / 3) * 4;
 
 /** nginx leaves a space in a user name as it is, which shifts the fields of the line; here it is escaped. */
 function remoteUser(authorization: string | undefined): string | undefined {
@@ -172,39 +182,70 @@ function remoteUser(authorization: string | undefined): string | undefined {
   return user === undefined ? undefined : escape(user).replaceAll(" ", "\\x20");
 }
 
+/** A value as {@link VALUE_CHARACTERS_MAX} allows. */
+export function cutValue(text: string, max = VALUE_CHARACTERS_MAX): string {
+  return text.length > max ? text.slice(0, max) + CUT_MARK : text;
+}
+
 /** `"`, `\`, control bytes and everything above 0x7e as `\xHH`, as nginx escapes its access log. */
-function escape(text: string): string {
-  return UNSAFE.test(text) ? text.replace(UNSAFE_ALL, hexEscape) : text;
+const escape = (text: string): string => escaped(cutValue(text), IN_COMBINED);
+
+const json = (text: string): string => `"${escaped(cutValue(text), IN_JSON)}"`;
+
+/** One pass over a text that {@link cutValue} made short, into bytes: texts that are joined cost several times as much. */
+function escaped(text: string, escapes: readonly Uint8Array[]): string {
+  if (!UNSAFE.test(text)) return text;
+  let end = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const bytes = escapes[code] ?? Buffer.from(longEscape(code));
+    for (let k = 0; k < bytes.length; k++) scratch[end++] = bytes[k]!;
+  }
+  return scratch.toString("latin1", 0, end);
 }
 
 const UNSAFE = /[^ !#-[\]-~]/;
-const UNSAFE_ALL = /[^ !#-[\]-~]/g;
+const ESCAPE_BYTES_MAX = "\\uHHHH".length;
+const scratch = Buffer.allocUnsafeSlow((VALUE_CHARACTERS_MAX + CUT_MARK.length) * ESCAPE_BYTES_MAX);
 
-function hexEscape(char: string): string {
-  const code = char.charCodeAt(0);
-  const hex = code.toString(16).toUpperCase();
-  // Of those from 0x100 on only the Unicode line ends come here.
-  return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex}`;
+const hexEscape = (code: number): string => `\\x${code.toString(16).toUpperCase().padStart(2, "0")}`;
+const longEscape = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`;
+
+function inJson(code: number): string {
+  const text = JSON.stringify(String.fromCharCode(code)).slice(1, -1);
+  return code < 0x7f ? text : longEscape(code);
 }
+
+/** The bytes for each byte that a client can send. */
+const escapesBy = (escapeOf: (code: number) => string): readonly Uint8Array[] =>
+  Array.from({ length: 256 }, (_, code) => {
+    const char = String.fromCharCode(code);
+    return Buffer.from(UNSAFE.test(char) ? escapeOf(code) : char);
+  });
+const IN_COMBINED = escapesBy(hexEscape);
+const IN_JSON = escapesBy(inJson);
 
 /** Messages are our own, but may quote a path or an upstream: control characters are escaped, other characters stay. */
-function escapeControls(text: string): string {
-  return CONTROL.test(text) ? text.replace(CONTROL_ALL, hexEscape) : text;
+function escapeControls(message: string): string {
+  const text = cutValue(message, MESSAGE_CHARACTERS_MAX);
+  if (!CONTROL.test(text)) return text;
+  let out = "";
+  let from = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (!isControl(code)) continue;
+    out += text.slice(from, i) + (code < 0x100 ? hexEscape(code) : longEscape(code));
+    from = i + 1;
+  }
+  return out + text.slice(from);
 }
 
+/** Long enough for the stack of a fault. */
+const MESSAGE_CHARACTERS_MAX = 4 * VALUE_CHARACTERS_MAX;
 // C0, DEL, C1 and the Unicode line ends.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
-const CONTROL_ALL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
-
-function json(text: string): string {
-  if (!UNSAFE.test(text)) return `"${text}"`;
-  return JSON.stringify(text).replace(
-    BEYOND_ASCII,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
-const BEYOND_ASCII = /[^ -~]/g;
+const isControl = (code: number): boolean =>
+  code < 0x20 || (code >= 0x7f && code <= 0x9f) || code === 0x2028 || code === 0x2029;
 
 const jsonOrNull = (text: string | undefined): string => (text === undefined ? "null" : json(text));
 

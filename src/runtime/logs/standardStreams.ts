@@ -1,6 +1,6 @@
 import fs from "node:fs";
 import type { LoggedExchange } from "../exchange/exchange.js";
-import { loggedFields } from "./logFormat.js";
+import { cutValue, loggedFields } from "./logFormat.js";
 
 /**
  * Standard output and error as logs. All workers share them, and often the master of an upgrade too, so that only one
@@ -75,7 +75,7 @@ export function fittingLine(
 
 /** The same exchange, with no more than so many characters of each value that a client sent. */
 function shortened(exchange: LoggedExchange, max: number): LoggedExchange {
-  const cut = (text: string): string => (text.length > max ? text.slice(0, max) + CUT : text);
+  const cut = (text: string): string => cutValue(text, max);
   const cutField = (text: string | undefined): string | undefined => text && cut(text);
   const { request } = exchange;
   const { referer, userAgent, authorization } = loggedFields(request);
@@ -99,5 +99,5 @@ function withValues<T extends object>(of: T, values: Partial<T>): T {
   return Object.create(of, Object.getOwnPropertyDescriptors(values)) as T;
 }
 
-/** Marks where something was cut. */
+/** Marks where a line was cut. */
 const CUT = "...";

@@ -1,4 +1,4 @@
-import { FieldFate } from "../../../model/serving.js";
+import { FieldFate, isBlank } from "../../../model/serving.js";
 import type { HeaderList } from "../../../model/serving.js";
 import * as name from "./fieldNames.js";
 import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
@@ -25,6 +25,8 @@ export class Fields {
   close = false;
   keepAlive = false;
   connectionUpgrade = false;
+  /** Of all its `Connection` fields. */
+  connectionCharacters = 0;
   /** A `Connection` field names other fields, or may. */
   namesOthers = false;
   /** `Upgrade` value, lower case. */
@@ -158,8 +160,6 @@ function listOf(text: string, from: number): HeaderList {
   return list;
 }
 
-const isBlank = (code: number): boolean => code === SP || code === HTAB;
-
 /** Records values of fields that the proxy itself uses. */
 function note(fields: Fields, number: number, value: string): void {
   switch (number) {
@@ -175,6 +175,9 @@ function note(fields: Fields, number: number, value: string): void {
       fields.upgrade = value.toLowerCase();
       return;
     case name.CONNECTION:
+      fields.connectionCharacters += value.length;
+      if (fields.connectionCharacters > CONNECTION_CHARACTERS_MAX)
+        throw new HeadError(400, `Connection has more than ${CONNECTION_CHARACTERS_MAX} characters`);
       return noteConnection(fields, value.toLowerCase());
     case name.CONTENT_LENGTH:
       return noteContentLength(fields, value);
@@ -194,6 +197,12 @@ function note(fields: Fields, number: number, value: string): void {
       fields.authorization ??= value;
   }
 }
+
+/**
+ * Each option may name a field to remove, which takes as long as a hundred bytes of another field. All options that are
+ * registered, and the names of all fields of usual messages, are shorter.
+ */
+const CONNECTION_CHARACTERS_MAX = 1_024;
 
 function noteConnection(fields: Fields, value: string): void {
   if (value !== "close" && value !== "keep-alive") fields.namesOthers = true;

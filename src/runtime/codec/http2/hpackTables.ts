@@ -1,4 +1,4 @@
-import { CONNECTION_FIELDS } from "../../../model/serving.js";
+import { CONNECTION_FIELDS, isBlank } from "../../../model/serving.js";
 import { IS_TARGET, IS_TOKEN, IS_VALUE } from "../http1/syntax.js";
 
 /** The kind of a request's field; determined once for a field that stays in a table. */
@@ -52,8 +52,6 @@ const KINDS: ReadonlyMap<string, FieldKind> = new Map([
 ]);
 
 const COLON = 0x3a;
-const SP = 0x20;
-const HTAB = 0x09;
 
 function kindOf(name: string, value: string): FieldKind {
   const kind = KINDS.get(name) ?? FieldKind.Plain;
@@ -87,8 +85,6 @@ export function isFieldValue(value: string): boolean {
   for (let i = 0; i < value.length; i++) if (IS_VALUE[value.charCodeAt(i)] !== 1) return false;
   return !isBlank(value.charCodeAt(0)) && !isBlank(value.charCodeAt(value.length - 1));
 }
-
-const isBlank = (code: number): boolean => code === SP || code === HTAB;
 
 function isEvery(value: string, table: Uint8Array): boolean {
   for (let i = 0; i < value.length; i++) if (table[value.charCodeAt(i)] !== 1) return false;
