@@ -47,6 +47,8 @@ const CASES: readonly [string, string, number][] = [
   ["absolute-form in a query", "GET ?http://a/sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
   ["absolute-form without a host", "GET http:///sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
   ["absolute-form of one slash", "GET http:/a/sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+  ["Connection with hundreds of options", get(`Connection: ${"a,".repeat(513)}\r\n`), 400],
+  ["hundreds of Connection fields", get("Connection: close, keep-alive\r\n".repeat(64)), 400],
   ["space before colon", get("X-A : b\r\n"), 400],
   ["CL with space before colon", post("Content-Length : 5\r\n", "abcde"), 400],
   ["tab before colon", get("X-A\t: b\r\n"), 400],

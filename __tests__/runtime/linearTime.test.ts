@@ -67,10 +67,6 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "the alternatives begin with different chars, so there is one way to read a text",
     worst: ["a", "b.", "!"],
   },
-  'src/runtime/actions/conditional.ts /(W\\/)?("[!#-~\\u0080-\\u00ff]*")/g': {
-    because: "a tag ends at the next quote, where the next one may begin",
-    worst: ["", '"x', " "],
-  },
   "src/runtime/actions/ranges.ts /^(\\d*)[ \\t]*-[ \\t]*(\\d*)$/": {
     because: "anchored, and neighbours share no char",
     worst: ["1", " ", "x"],

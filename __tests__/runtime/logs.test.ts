@@ -540,8 +540,8 @@ describe("a disk that fails", () => {
     const stderr = captureStderr();
     const logs = logFiles(config({ access: { path: "/dev/full" } }));
     expect(logs.open()).toEqual([]);
-    const exchange = responded({ headers: { "User-Agent": "x".repeat(4_000) } });
-    for (let i = 0; i < 3_000; i++) logs.mainAccess.write(exchange);
+    const exchange = responded({ headers: { "User-Agent": "x".repeat(2_000) } });
+    for (let i = 0; i < 6_000; i++) logs.mainAccess.write(exchange);
     await logs.flush();
     logs.mainAccess.write(exchange);
     await logs.flush();
@@ -566,9 +566,9 @@ describe("a disk that fails", () => {
     logs.open();
     const numbered = (i: number, agent: string): FakeExchange =>
       responded({ target: `/${String(i).padStart(4, "0")}`, headers: { "User-Agent": agent } });
-    // Lines of 4 KiB fill it to the byte.
-    const agent = "x".repeat(4_096 - combinedLine(numbered(0, "")).length);
-    const fits = 2_048;
+    // Lines of 2 KiB fill it to the byte.
+    const agent = "x".repeat(2_048 - combinedLine(numbered(0, "")).length);
+    const fits = 4_096;
     for (let i = 0; i < fits + 10; i++) logs.mainAccess.write(numbered(i, agent));
     await logs.flush();
     full = false;
