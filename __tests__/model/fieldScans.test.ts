@@ -17,9 +17,12 @@ const trimmed = (text: string): string => text.replace(/^[ \t]+/, "").replace(/[
 /** Values of the pieces that a rule knows, in any order. */
 const valuesOf = (...pieces: string[]): fc.Arbitrary<string> =>
   fc
-    .array(fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...pieces) }, fc.constantFrom("a", "\xff", "~")), {
-      maxLength: 12,
-    })
+    .array(
+      fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...pieces) }, fc.constantFrom("a", "\xff", "~")),
+      {
+        maxLength: 12,
+      },
+    )
     .map((all) => all.join(""));
 
 const check = <T>(values: fc.Arbitrary<T>, same: (value: T) => [unknown, unknown]): void =>
@@ -35,12 +38,14 @@ test("acceptsHtml", () => {
   const reference = (value: string): boolean =>
     value.split(",").some((range) => {
       const [type, ...parameters] = range.split(";").map(trimmed);
-      return type!.toLowerCase() === "text/html" && !parameters.some((one) => /^q=0(?:\.0{0,3})?$/i.test(one));
+      return (
+        type!.toLowerCase() === "text/html" && !parameters.some((one) => /^q=0(?:\.0{0,3})?$/i.test(one))
+      );
     });
-  check(valuesOf("text/html", "Text/HTML", ",", ";", " ", "\t", "q=0", "Q=0.00", "0", ".", "q=", "1", "x/"), (value) => [
-    acceptsHtml(["Accept", value]),
-    reference(value),
-  ]);
+  check(
+    valuesOf("text/html", "Text/HTML", ",", ";", " ", "\t", "q=0", "Q=0.00", "0", ".", "q=", "1", "x/"),
+    (value) => [acceptsHtml(["Accept", value]), reference(value)],
+  );
 });
 
 test("acceptedCodings", () => {
@@ -61,7 +66,21 @@ test("acceptedCodings", () => {
       .filter((one) => of(one) > 0 && of(one) >= (weights.get("identity") ?? 0))
       .sort((a, b) => of(b) - of(a));
   };
-  const pieces = ["gzip", "GZip", "br", "zstd", "x-gzip", "identity", "*", ",", ", ", ";", ";q=", ";Q=0.5", ";q=0"];
+  const pieces = [
+    "gzip",
+    "GZip",
+    "br",
+    "zstd",
+    "x-gzip",
+    "identity",
+    "*",
+    ",",
+    ", ",
+    ";",
+    ";q=",
+    ";Q=0.5",
+    ";q=0",
+  ];
   check(valuesOf(...pieces, ";q=1.5", ".25", "1", " ", "\t"), (value) => [
     acceptedCodings(["accept-encoding", value], available),
     reference(value),
@@ -72,7 +91,8 @@ test("cookieOf", () => {
   const reference = (value: string): string | undefined => {
     for (const pair of value.split(";")) {
       const at = pair.indexOf("=");
-      if (at > 0 && trimmed(pair.slice(0, at)) === "sid" && at + 1 < pair.length) return trimmed(pair.slice(at + 1));
+      if (at > 0 && trimmed(pair.slice(0, at)) === "sid" && at + 1 < pair.length)
+        return trimmed(pair.slice(at + 1));
     }
     return undefined;
   };
@@ -101,7 +121,10 @@ test("If-None-Match and If-Match", () => {
 test("parseRange", () => {
   const size = 100;
   const reference = (value: string): unknown => {
-    const members = value.split(",").map(trimmed).filter((one) => one !== "");
+    const members = value
+      .split(",")
+      .map(trimmed)
+      .filter((one) => one !== "");
     const ranges: { start: number; end: number }[] = [];
     if (members.length === 0) return "whole";
     for (const [i, member] of members.entries()) {
@@ -132,9 +155,27 @@ test("normalisePath", () => {
       if (segment !== ".." && segment !== "." && segment !== "") out.push(segment);
     }
     const isFolder = /(?:^|\/)\.{0,2}$/.test(decoded);
-    return `/${out.map((one) => `${one}/`).join("").slice(0, isFolder ? undefined : -1)}`;
+    return `/${out
+      .map((one) => `${one}/`)
+      .join("")
+      .slice(0, isFolder ? undefined : -1)}`;
   };
-  const paths = valuesOf("/", "//", ".", "..", "/.", "/..", "%2e", "%2F", "%", "%0", "%00", "%41", "%ff", "b");
+  const paths = valuesOf(
+    "/",
+    "//",
+    ".",
+    "..",
+    "/.",
+    "/..",
+    "%2e",
+    "%2F",
+    "%",
+    "%0",
+    "%00",
+    "%41",
+    "%ff",
+    "b",
+  );
   check(
     paths.map((rest) => `/${rest}`),
     (path) => [normalisePath(path), reference(path)],
@@ -148,7 +189,9 @@ test("encodePath", () => {
       kept.test(char) ? char : `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
     ).join("");
   check(
-    fc.array(fc.integer({ min: 0, max: 255 }), { maxLength: 20 }).map((codes) => String.fromCharCode(...codes)),
+    fc
+      .array(fc.integer({ min: 0, max: 255 }), { maxLength: 20 })
+      .map((codes) => String.fromCharCode(...codes)),
     (path) => [encodePath(path), reference(path)],
   );
 });

@@ -8,7 +8,9 @@ import fc from "../../testkit/property.js";
 /** How values that a client sent get into log lines: escaped, and none longer than a line can bear. */
 
 const bytes = (max: number): fc.Arbitrary<string> =>
-  fc.array(fc.integer({ min: 0, max: 255 }), { maxLength: max }).map((codes) => String.fromCharCode(...codes));
+  fc
+    .array(fc.integer({ min: 0, max: 255 }), { maxLength: max })
+    .map((codes) => String.fromCharCode(...codes));
 
 const responded = (request: FakeRequest): FakeExchange => {
   const exchange = new FakeExchange(request);
@@ -19,7 +21,8 @@ const responded = (request: FakeRequest): FakeExchange => {
 const agent = (userAgent: string): FakeExchange => responded({ headers: ["User-Agent", userAgent] });
 
 test("each byte is written as nginx writes it, and in JSON as what it is", () => {
-  const hex = (char: string): string => `\\x${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+  const hex = (char: string): string =>
+    `\\x${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
   fc.assert(
     fc.property(bytes(60), (value) => {
       expect(combinedLine(agent(value))).toContain(` "${value.replace(/[^ !#-[\]-~]/g, hex)}"\n`);
@@ -64,12 +67,15 @@ test("the user of long credentials is cut, and their password is not shown", () 
   expect(of("secret".repeat(100))).toBeNull();
 });
 
-test.each([combinedLine, jsonLine])("a line with a cut target is one of no request, and still shown (%p)", (format) => {
-  const target = `/${"a".repeat(4_000)}`;
-  const line = format(responded({ target, requestLine: `GET ${target} HTTP/1.1` })).trimEnd();
-  expect(readLogLine(line)).toBe(CUT_REQUEST);
-  expect(readEntry("access", line)).toMatchObject({ status: 200, request: undefined });
-});
+test.each([combinedLine, jsonLine])(
+  "a line with a cut target is one of no request, and still shown (%p)",
+  (format) => {
+    const target = `/${"a".repeat(4_000)}`;
+    const line = format(responded({ target, requestLine: `GET ${target} HTTP/1.1` })).trimEnd();
+    expect(readLogLine(line)).toBe(CUT_REQUEST);
+    expect(readEntry("access", line)).toMatchObject({ status: 200, request: undefined });
+  },
+);
 
 test("a message is cut, too, whatever it quotes", () => {
   const line = errorLine("error", `"${"\x80\n".repeat(LONG)}"`);

@@ -1,7 +1,16 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { ACK, END_HEADERS, END_STREAM, Frame, frame, FrameSplitter, hpackString, PREFACE } from "../../testkit/http2RawClient.js";
+import {
+  ACK,
+  END_HEADERS,
+  END_STREAM,
+  Frame,
+  frame,
+  FrameSplitter,
+  hpackString,
+  PREFACE,
+} from "../../testkit/http2RawClient.js";
 import { type HostileField, PATH, QUERY } from "./hostileHeads.js";
 
 /** Clients that send many requests in one write, and count what comes back. */
@@ -143,7 +152,9 @@ class Http2Client extends HeadClient {
     await once(socket, "secureConnect");
     const client = new Http2Client(socket);
     const window = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
-    socket.write(Buffer.concat([PREFACE, frame(Frame.SETTINGS, 0, 0, window), windowUpdate(0x7fff0000 - 65_535)]));
+    socket.write(
+      Buffer.concat([PREFACE, frame(Frame.SETTINGS, 0, 0, window), windowUpdate(0x7fff0000 - 65_535)]),
+    );
     return client;
   }
 
@@ -179,9 +190,14 @@ class Http2Client extends HeadClient {
 
   protected receive(bytes: Buffer): void {
     for (const { type, flags, stream } of this.splitter.frames(bytes)) {
-      if (type === Frame.SETTINGS && (flags & ACK) === 0) this.socket.write(frame(Frame.SETTINGS, ACK, 0, ""));
+      if (type === Frame.SETTINGS && (flags & ACK) === 0)
+        this.socket.write(frame(Frame.SETTINGS, ACK, 0, ""));
       const ends = type === Frame.RST_STREAM || (flags & END_STREAM) !== 0;
-      if (stream !== 0 && ends && (type === Frame.DATA || type === Frame.HEADERS || type === Frame.RST_STREAM))
+      if (
+        stream !== 0 &&
+        ends &&
+        (type === Frame.DATA || type === Frame.HEADERS || type === Frame.RST_STREAM)
+      )
         this.over++;
     }
   }

@@ -120,8 +120,19 @@ function config(folder: string, site: Site, ports: readonly number[]): ProxyConf
     ],
     virtualServers: [
       { name: "site", serverNames: [HOST], listeners: LISTENERS, default: true, routes: routes(folder) },
-      { name: "pages", serverNames: ["pages.example"], listeners: LISTENERS, errorPages: [page], routes: [found] },
-      { name: "paused", serverNames: ["paused.example"], listeners: LISTENERS, routes: [{ ...found, path: "/" }] },
+      {
+        name: "pages",
+        serverNames: ["pages.example"],
+        listeners: LISTENERS,
+        errorPages: [page],
+        routes: [found],
+      },
+      {
+        name: "paused",
+        serverNames: ["paused.example"],
+        listeners: LISTENERS,
+        routes: [{ ...found, path: "/" }],
+      },
     ],
   };
 }
@@ -156,7 +167,10 @@ export async function startHeadSite(
   const alive = (): boolean => child.exitCode === null && child.signalCode === null;
   if (!(await accepting(ports[1]!, alive)))
     throw new Error(`portico does not start:\n${readFileSync(output, "utf8")}`);
-  const pause = await run([...portico, "maintenance", "on", "--server", "paused"], { env: env, limitMs: 30_000 });
+  const pause = await run([...portico, "maintenance", "on", "--server", "paused"], {
+    env: env,
+    limitMs: 30_000,
+  });
   if (pause.code !== 0) throw new Error(`no maintenance: ${pause.stderr}`);
   return {
     http: ports[0]!,

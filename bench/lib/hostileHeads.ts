@@ -45,7 +45,10 @@ export function fieldNames(): string[] {
   const read = [...SINGLE_FIELDS, ...STATIC_TABLE.map(({ name }) => name), ...written];
   const families = [...REQUEST_FAMILIES, ...RESPONSE_FAMILIES].map((begins) => `${begins}a`);
   const fates = new Map(
-    [...NAMED_FIELDS, ...families].map((name) => [`${requestFieldFate(name)} ${responseFieldFate(name)}`, name]),
+    [...NAMED_FIELDS, ...families].map((name) => [
+      `${requestFieldFate(name)} ${responseFieldFate(name)}`,
+      name,
+    ]),
   );
   const fields = [...read, ...fates.values()].filter((name) => IS_FIELD_NAME.test(name));
   return [...new Set([UNREAD, PATH, QUERY, "a", "x-with_underscore", ...fields])];
@@ -145,7 +148,9 @@ export function hostileFields(name: string, version: "1.1" | "2.0", amount: Amou
   return [...whole, ...MANY.map((pattern) => ({ name, value: filled(pattern, 100), times: FIELDS }))];
 }
 
-const MANY = PATTERNS.filter(([begin, unit]) => begin === "" && [",", ";", "a", "\x80\xff", '"a",'].includes(unit));
+const MANY = PATTERNS.filter(
+  ([begin, unit]) => begin === "" && [",", ";", "a", "\x80\xff", '"a",'].includes(unit),
+);
 
 /** What the value of a field looks like, for people. */
 export function described({ name, value, times }: HostileField): string {

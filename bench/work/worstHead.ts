@@ -162,8 +162,7 @@ class HeadLab {
   async cost(fields: readonly (HostileField | undefined)[]): Promise<{ microseconds: number }> {
     let nanoseconds = 0;
     for (let sent = 0; sent < fields.length;) {
-      if (this.client.closed)
-        this.client = await HeadLab.connect(this.site, this.feature, this.version);
+      if (this.client.closed) this.client = await HeadLab.connect(this.site, this.feature, this.version);
       const left = fields.slice(sent);
       const batch = this.feature.responds === true ? left.slice(0, runOf(left)) : left;
       const requests = batch.map((field) => this.request(field));

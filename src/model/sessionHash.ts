@@ -47,7 +47,8 @@ function valueOf(pairs: string, cookie: string): string | undefined {
   for (let at = 0; at < pairs.length; at++) {
     at = afterBlanks(pairs, at);
     let matched = 0;
-    while (matched < cookie.length && pairs.charCodeAt(at + matched) === cookie.charCodeAt(matched)) matched++;
+    while (matched < cookie.length && pairs.charCodeAt(at + matched) === cookie.charCodeAt(matched))
+      matched++;
     at += matched;
     const equals = matched === cookie.length ? afterBlanks(pairs, at) : -1;
     if (equals !== -1 && pairs.charCodeAt(equals) === EQUALS) {

@@ -33,7 +33,15 @@ export async function readInto(
   asksHost: boolean,
   end?: LogEnd,
 ): Promise<FileCount> {
-  const counted: FileCount = { file, lines: 0, requests: 0, noRequest: 0, cut: 0, noLog: 0, firstNoLog: undefined };
+  const counted: FileCount = {
+    file,
+    lines: 0,
+    requests: 0,
+    noRequest: 0,
+    cut: 0,
+    noLog: 0,
+    firstNoLog: undefined,
+  };
   const where = (): string => `${file === "-" ? "standard input" : basename(file)}:${counted.lines}`;
   const failure = await readLogFile(
     file,

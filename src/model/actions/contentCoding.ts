@@ -58,7 +58,8 @@ function readWeights(list: string, weights: Map<string, number>): boolean {
       at = afterBlanks(list, end);
     }
     if (at < list.length && list.charCodeAt(at) !== COMMA) return false;
-    for (const name of KNOWN) if (name.length === to - from && isAt(list, from, name)) weights.set(name, weight);
+    for (const name of KNOWN)
+      if (name.length === to - from && isAt(list, from, name)) weights.set(name, weight);
   }
   return true;
 }
