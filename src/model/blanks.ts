@@ -8,6 +8,12 @@ export function afterBlanks(text: string, at: number): number {
   return at;
 }
 
+/** Whether there are only blanks between an index and the delimiter before it, or the beginning of the text. */
+export function beginsPart(text: string, at: number, delimiter: number): boolean {
+  while (at > 0 && isBlank(text.charCodeAt(at - 1))) at--;
+  return at === 0 || text.charCodeAt(at - 1) === delimiter;
+}
+
 /** The part from `from` to `to` without the blanks at its ends. */
 export function withoutBlanks(text: string, from: number, to: number): string {
   const begin = Math.min(afterBlanks(text, from), to);

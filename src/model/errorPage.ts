@@ -1,4 +1,4 @@
-import { afterBlanks, isBlank } from "./blanks.js";
+import { afterBlanks, beginsPart } from "./blanks.js";
 
 /**
  * Pages of the administrator's in place of the proxy's own error pages: when they are sent, what may be in them, and how
@@ -96,7 +96,8 @@ function listsHtml(value: string): boolean {
   for (let at = list.indexOf(HTML); at !== -1; at = list.indexOf(HTML, at)) {
     const begin = at;
     at = afterBlanks(list, at + HTML.length);
-    if (!beginsMember(list, begin) || !(at === list.length || list[at] === "," || list[at] === ";")) continue;
+    if (!beginsPart(list, begin, COMMA) || !(at === list.length || list[at] === "," || list[at] === ";"))
+      continue;
     let accepted = true;
     for (let code; at < list.length && (code = list.charCodeAt(at)) !== COMMA; at++) {
       if (code === SEMICOLON && isRefusal(list, at + 1)) accepted = false;
@@ -108,12 +109,6 @@ function listsHtml(value: string): boolean {
 
 const HTML = "text/html";
 const [COMMA, SEMICOLON, DOT, ZERO, EQUALS, Q] = [0x2c, 0x3b, 0x2e, 0x30, 0x3d, 0x71];
-
-/** Whether there is nothing but blanks between `at` and the comma before it. */
-function beginsMember(list: string, at: number): boolean {
-  while (at > 0 && isBlank(list.charCodeAt(at - 1))) at--;
-  return at === 0 || list.charCodeAt(at - 1) === COMMA;
-}
 
 /** Whether a parameter is the weight of a type that a client does not accept (RFC 9110, 12.4.2). */
 function isRefusal(list: string, from: number): boolean {

@@ -1,4 +1,4 @@
-import { afterBlanks, withoutBlanks } from "./blanks.js";
+import { afterBlanks, beginsPart, withoutBlanks } from "./blanks.js";
 
 /**
  * Which of several servers a session, or a client, belongs to, by rendezvous hashing: every server has a score for every
@@ -42,22 +42,15 @@ export function cookieOf(headers: readonly string[], cookie: string): string | u
   return undefined;
 }
 
-/** One pass that makes no text before the cookie is found, because a client may fill a head with cookies. */
+/** Looks only where the name is: a client may fill a head with other cookies. */
 function valueOf(pairs: string, cookie: string): string | undefined {
-  for (let at = 0; at < pairs.length; at++) {
-    at = afterBlanks(pairs, at);
-    let matched = 0;
-    while (matched < cookie.length && pairs.charCodeAt(at + matched) === cookie.charCodeAt(matched))
-      matched++;
-    at += matched;
-    const equals = matched === cookie.length ? afterBlanks(pairs, at) : -1;
-    if (equals !== -1 && pairs.charCodeAt(equals) === EQUALS) {
-      const semicolon = pairs.indexOf(";", equals);
-      const end = semicolon === -1 ? pairs.length : semicolon;
-      if (end > equals + 1) return withoutBlanks(pairs, equals + 1, end);
-      at = end;
-    }
-    while (at < pairs.length && pairs.charCodeAt(at) !== SEMICOLON) at++;
+  for (let at = pairs.indexOf(cookie); at !== -1; at = pairs.indexOf(cookie, at)) {
+    const equals = beginsPart(pairs, at, SEMICOLON) ? afterBlanks(pairs, at + cookie.length) : -1;
+    const semicolon = pairs.indexOf(";", at);
+    const end = semicolon === -1 ? pairs.length : semicolon;
+    if (equals !== -1 && pairs.charCodeAt(equals) === EQUALS && end > equals + 1)
+      return withoutBlanks(pairs, equals + 1, end);
+    at = end;
   }
   return undefined;
 }

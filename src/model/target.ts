@@ -84,14 +84,12 @@ function resolved(path: string): string | undefined {
 
 /** The byte written as two hex digits at `at`; NaN if these are not hex digits. */
 function hexByte(text: string, at: number): number {
-  return hexDigit(text.charCodeAt(at)) * 16 + hexDigit(text.charCodeAt(at + 1));
+  return HEX_DIGITS[text.charCodeAt(at)]! * 16 + HEX_DIGITS[text.charCodeAt(at + 1)]!;
 }
 
-function hexDigit(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const letter = code | 0x20;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : NaN;
-}
+const HEX_DIGITS = Float64Array.from({ length: 256 }, (_, code) =>
+  /[0-9a-f]/i.test(String.fromCharCode(code)) ? parseInt(String.fromCharCode(code), 16) : NaN,
+);
 
 /** How a proxied route cuts its prefix: not at all, from the raw target, or as nginx's rewrite does. */
 export type Strip = "none" | "raw" | "nginx";

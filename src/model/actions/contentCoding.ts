@@ -1,4 +1,4 @@
-import { afterBlanks } from "../blanks.js";
+import { afterBlanks, isBlank } from "../blanks.js";
 
 /** Codings that a file may have beside it, and how the encoded file's name ends. */
 export const CODING_SUFFIXES = { zstd: ".zst", br: ".br", gzip: ".gz" } as const;
@@ -43,8 +43,10 @@ function weightsOf(headers: readonly string[]): ReadonlyMap<string, number> | un
  * members. @returns false for a malformed list
  */
 function readWeights(list: string, weights: Map<string, number>): boolean {
-  for (let at = 0; at <= list.length; at++) {
-    const from = (at = afterBlanks(list, at));
+  for (let at = 0; ;) {
+    while (list.charCodeAt(at) === COMMA || isBlank(list.charCodeAt(at))) at++;
+    if (at === list.length) return true;
+    const from = at;
     while (IS_TOKEN[list.charCodeAt(at)] === 1) at++;
     const to = at;
     at = afterBlanks(list, at);
@@ -58,10 +60,9 @@ function readWeights(list: string, weights: Map<string, number>): boolean {
       at = afterBlanks(list, end);
     }
     if (at < list.length && list.charCodeAt(at) !== COMMA) return false;
-    for (const name of KNOWN)
-      if (name.length === to - from && isAt(list, from, name)) weights.set(name, weight);
+    for (const name of KNOWN_BY_LENGTH[to - from] ?? NONE)
+      if (isAt(list, from, name)) weights.set(name, weight);
   }
-  return true;
 }
 
 /** Where a weight ends that begins at `at`: `q=`, a digit, and up to three decimals; -1 if there is none. */
@@ -86,7 +87,11 @@ function isAt(text: string, at: number, name: string): boolean {
 
 const isDigit = (code: number): boolean => code >= ZERO && code <= 0x39;
 
-const KNOWN: readonly string[] = ["*", "identity", "x-gzip", ...Object.keys(CODING_SUFFIXES)];
+const KNOWN = ["*", "identity", "x-gzip", ...Object.keys(CODING_SUFFIXES)];
+const KNOWN_BY_LENGTH = Array.from({ length: 9 }, (_, length) =>
+  KNOWN.filter((name) => name.length === length),
+);
+const NONE: readonly string[] = [];
 const [COMMA, SEMICOLON, DOT, ZERO, ONE, EQUALS, Q] = [0x2c, 0x3b, 0x2e, 0x30, 0x31, 0x3d, 0x71];
 /** By char code: 1 for those of a token (RFC 9110, 5.6.2). */
 const IS_TOKEN = Uint8Array.from({ length: 256 }, (_, code) =>
