@@ -4,7 +4,8 @@ export const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
 /** The first index from `at` on that has no blank. */
 export function afterBlanks(text: string, at: number): number {
-  while (isBlank(text.charCodeAt(at))) at++;
+  // Beyond the end, `charCodeAt` is not a whole number, for which V8 makes slower code.
+  while (at < text.length && isBlank(text.charCodeAt(at))) at++;
   return at;
 }
 

@@ -44,14 +44,14 @@ function weightsOf(headers: readonly string[]): ReadonlyMap<string, number> | un
  */
 function readWeights(list: string, weights: Map<string, number>): boolean {
   for (let at = 0; ;) {
-    while (list.charCodeAt(at) === COMMA || isBlank(list.charCodeAt(at))) at++;
+    while (at < list.length && (list.charCodeAt(at) === COMMA || isBlank(list.charCodeAt(at)))) at++;
     if (at === list.length) return true;
     const from = at;
-    while (IS_TOKEN[list.charCodeAt(at)] === 1) at++;
+    while (at < list.length && IS_TOKEN[list.charCodeAt(at)] === 1) at++;
     const to = at;
     at = afterBlanks(list, at);
     let weight = 1;
-    if (list.charCodeAt(at) === SEMICOLON) {
+    if (at < list.length && list.charCodeAt(at) === SEMICOLON) {
       at = afterBlanks(list, at + 1);
       const end = endOfWeight(list, at);
       weight = end === -1 ? NaN : Number(list.slice(at + 2, end));
