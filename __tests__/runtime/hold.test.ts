@@ -151,6 +151,32 @@ test("one that is down for longer makes only the first requests wait", async () 
   expect((await next).status).toBe(200);
 });
 
+test("one that nobody asked for 30 s holds the requests of the next restart", async () => {
+  await start();
+  const first = exchange(front.plainPort, get("/a"));
+  await held(1);
+  await pass(5_000);
+  expect((await first).status).toBe(502);
+  // Under steady traffic no further request waits, however long the outage lasts.
+  for (let i = 0; i < 3; i++) {
+    await pass(20_000);
+    expect((await exchange(front.plainPort, get("/b"))).status).toBe(502);
+  }
+  await web.up();
+  // Nobody asks while the service is there.
+  await pass(30_000);
+  await web.kill();
+  const next = exchange(front.plainPort, get("/c"));
+  await held(1);
+  await web.up();
+  expect((await next).status).toBe(200);
+  expect(await warnings()).toEqual([
+    expect.stringMatching(/^refuses connections: /),
+    expect.stringMatching(/^refuses connections: /),
+    expect.stringMatching(/^no longer refuses connections, after .*: 1 requests waited$/),
+  ]);
+});
+
 test("only so many wait, and the next one is told to come back", async () => {
   await start({ queuedRequestsMax: 2 });
   const waiting = [exchange(front.plainPort, get("/a")), exchange(front.plainPort, get("/b"))];

@@ -4,6 +4,7 @@ import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
+import type { Refusal } from "../upstream/outage.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 import type { UpstreamServers } from "../upstream/upstreamServers.js";
 import { asksForTunnel, ProxiedExchange, RETRY_LATER } from "./proxy.js";
@@ -101,6 +102,12 @@ class BalancedExchange extends ProxiedExchange {
     const { cookie } = this;
     const fields = super.responseFields(head);
     return cookie === undefined ? fields : [...fields, "Set-Cookie", cookie];
+  }
+
+  /** A server whose listen queue is full is not out: another server gets the request, or it waits, as for its session. */
+  protected override holds(refusal: Refusal, reason: string): boolean {
+    const moves = refusal === "busy" && this.servers.config.sticky === undefined;
+    return (moves && this.goOn(reason)) || super.holds(refusal, reason);
   }
 
   protected override fail(failure: UpstreamFailure): void {

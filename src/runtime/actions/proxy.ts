@@ -12,6 +12,7 @@ import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { ConnectionOpener, UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
+import type { Refusal } from "../upstream/outage.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
 import { Tunnel } from "./tunnel.js";
 
@@ -277,9 +278,14 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     if (!failure.unsent) this.lost++;
     this.exchange.upstreamConnectMs =
       connection === undefined || connection.reused ? -1 : connection.connectMs;
-    if (connection?.refused === true && this.pool.hold(this, failure.message)) return;
+    if (connection?.refused !== undefined && this.holds(connection.refused, failure.message)) return;
     if (connection !== undefined && this.mayRetry(connection, failure)) return this.pool.replace(this);
     this.fail(failure);
+  }
+
+  /** @returns whether it waits for another connection, or has been refused */
+  protected holds(refusal: Refusal, reason: string): boolean {
+    return this.pool.hold(this, refusal, reason);
   }
 
   protected fail(failure: UpstreamFailure): void {

@@ -28,8 +28,8 @@ interface Used {
 export class ClientShares<T> {
   /** How many requests wait. */
   queued = 0;
-  /** Whether requests wait because the upstream refuses connections. */
-  refuses = false;
+  /** Why no connection is made at the moment, for the error log. */
+  obstacle: string | undefined = undefined;
   private readonly users = new Map<string, ConnectionUser>();
   /** Those whose requests wait, the next one first. */
   private readonly turns = new Set<ConnectionUser>();
@@ -122,7 +122,7 @@ export class ClientShares<T> {
         this.served({ user, taker: taker as T });
         refuse(
           taker as T,
-          `${this.inUseBy(user)}, and none became free within ${this.config.queueTimeoutMs} ms`,
+          `${this.inUseBy(user)}, and no connection became free within ${this.config.queueTimeoutMs} ms`,
         );
       }
     }
@@ -132,7 +132,7 @@ export class ClientShares<T> {
   }
 
   private inUseBy(user: ConnectionUser): string {
-    if (this.refuses) return "upstream refuses connections";
+    if (this.obstacle !== undefined) return this.obstacle;
     const { connectionsMax } = this.config;
     if (this.mayUse(user) || this.connectionsMax === connectionsMax)
       return `all ${connectionsMax} connections to upstream are in use`;

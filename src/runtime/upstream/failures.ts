@@ -68,6 +68,8 @@ function connectToken(error: SocketError, tls: boolean): ErrorToken {
 const CONNECT_TOKENS: Readonly<Partial<Record<string, ErrorToken>>> = {
   ECONNRESET: "connection_terminated",
   EPIPE: "connection_terminated",
+  // The listen queue of a Unix socket is full.
+  EAGAIN: "connection_limit_reached",
   ETIMEDOUT: "connection_timeout",
   EHOSTUNREACH: "destination_ip_unroutable",
   EHOSTDOWN: "destination_ip_unroutable",

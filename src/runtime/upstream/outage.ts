@@ -3,7 +3,10 @@ import { guarded, type Guarded } from "../sockets/guarded.js";
 
 /** A request that waits for an upstream to accept connections again. */
 export interface Held {
-  /** Since when, on the coarse clock, over all outages that it met; undefined before the first. Set by the pool. */
+  /**
+   * Since when, on the coarse clock, over all outages and full listen queues that it met; undefined before the first. Set
+   * by the pool.
+   */
   heldSince: number | undefined;
 }
 
@@ -11,10 +14,11 @@ export interface Held {
  * While an upstream refuses connections, from the first that it refused to the next that is made:
  *
  *     accepts ──refuses one──> requests wait, and it is tried every 100 ms ──holdMs──> each request is tried, and refused
- *        ^──accepts one────────────────────────┴────────────────────────────────────────────────┘
+ *        ^──accepts one────────────────────────┴──────────────────────────no request for 30 s────┘
  *
  * So clients do not notice a restart of a service, and a service that is down for long delays only the requests of the
- * first seconds.
+ * first seconds. After a time without requests nobody knows whether the service has been back: the next refusal may be
+ * that of a restart, and begins another outage.
  */
 export class Outage {
   /** Requests wait. */
@@ -22,6 +26,8 @@ export class Outage {
   private waited = 0;
   private failed = 0;
   private readonly began = coarseNow();
+  /** When a request last met it. */
+  private metAt = this.began;
   private readonly timer: NodeJS.Timeout;
 
   /**
@@ -35,6 +41,13 @@ export class Outage {
   ) {
     // Like a sweep, it must not keep the process running.
     this.timer = setInterval(() => guarded(owner, owner.tryAgain), TRY_MS).unref();
+  }
+
+  /** Whether no request met it for so long that it may have ended unnoticed. */
+  isForgottenBy(held: Held): boolean {
+    const { metAt } = this;
+    this.metAt = coarseNow();
+    return !this.holding && held.heldSince === undefined && this.metAt - metAt >= FORGET_MS;
   }
 
   /** No request waits longer than that, and then until the end of an outage that begins last. */
@@ -85,6 +98,15 @@ export class Outage {
 const TRY_MS = 100;
 
 /**
+ * Longer than clients under steady traffic leave between two requests; short, because a service may be restarted soon after
+ * a failed restart.
+ */
+const FORGET_MS = 30_000;
+
+/** Why a connect failed with nothing sent: no service listens, or one that accepts too slowly. */
+export type Refusal = "down" | "busy";
+
+/**
  * Whether no service listens there, as during a restart: ECONNREFUSED for a port and for a socket file that the service
  * left; ENOENT for services that remove their socket when they end (gunicorn, uvicorn). Other errors are no sign of a
  * restart, or have already taken long: timeouts, hosts without a route, failed lookups, TLS.
@@ -94,4 +116,14 @@ const TRY_MS = 100;
 export function isRefusal(error: Error & { readonly code?: string; readonly errors?: unknown }): boolean {
   const each = error instanceof AggregateError ? (error.errors as readonly { code?: string }[]) : [error];
   return each.some(({ code }) => code === "ECONNREFUSED" || code === "ENOENT");
+}
+
+/**
+ * The kind of refusal; undefined for another error. The listen queue of a Unix socket is full where connect() fails with
+ * EAGAIN. For a port the kernel repeats the connect itself until there is room.
+ *
+ * @param error of a connect
+ */
+export function refusalOf(error: Error & { readonly code?: string }): Refusal | undefined {
+  return error.code === "EAGAIN" ? "busy" : isRefusal(error) ? "down" : undefined;
 }

@@ -12,7 +12,7 @@ import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { Exchange, Holder } from "../exchange/exchange.js";
 import type { Faults } from "../dispatch/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
-import { type Held, Outage } from "./outage.js";
+import { type Held, Outage, type Refusal } from "./outage.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
@@ -33,7 +33,8 @@ export interface ConnectionTaker extends Holder, Guarded, Held {
 /**
  * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit. When
  * all are in use, or those that one client may have, requests wait: those of one client in the order they came, and the
- * clients take turns. They also wait while the upstream refuses connections, for a time (`outage.ts`).
+ * clients take turns. They also wait while the upstream refuses connections, for a time (`outage.ts`), or while the
+ * listen queue of its Unix socket is full.
  */
 export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
@@ -51,7 +52,11 @@ export class UpstreamPool {
   /** Until when no connection is used twice, on the coarse clock. */
   private singleUseUntil = -Infinity;
   private outage: Outage | undefined = undefined;
-  /** The connection by which the upstream is tried in an outage. */
+  /** Tries the upstream while its listen queue is full. */
+  private fullQueue: NodeJS.Timeout | undefined = undefined;
+  /** Until when the error log has enough lines about that, on the coarse clock. */
+  private fullQueueKnownUntil = -Infinity;
+  /** The connection by which the upstream is tried in an outage, or while its listen queue is full. */
   private attempt: UpstreamConnection | undefined = undefined;
   /** Connections that were made before the last outage: they are used no more. */
   private readonly retired = new WeakSet<UpstreamConnection>();
@@ -79,7 +84,7 @@ export class UpstreamPool {
 
   /** Whether the upstream refuses connections at the moment. */
   get refuses(): boolean {
-    return this.shares.refuses;
+    return this.outage !== undefined;
   }
 
   /** How many there are by now: a part of the worker's holdings. */
@@ -108,7 +113,7 @@ export class UpstreamPool {
   replace(taker: ConnectionTaker): void {
     if (taker.exchange.released) return;
     const user = this.shares.userAt(taker.exchange.client.address);
-    if (this.holding) this.enqueue(taker, user);
+    if (this.holding || this.fullQueue !== undefined) this.enqueue(taker, user);
     else this.give(this.open(taker), taker, user);
   }
 
@@ -117,14 +122,17 @@ export class UpstreamPool {
    * are used no more: a service that restarts is about to close them, which would cost the next request on each.
    *
    * @param reason for the error log
-   * @returns whether it waits for another connection
+   * @returns whether it waits for another connection, or has been refused
    */
-  hold(taker: ConnectionTaker, reason: string): boolean {
+  hold(taker: ConnectionTaker, refusal: Refusal, reason: string): boolean {
     const { holdMs, queuedRequestsMax, name } = this.config;
-    if (holdMs === 0 || queuedRequestsMax === 0 || this.closing || taker.exchange.released) return false;
-    if (this.outage === undefined) {
+    if (taker.exchange.released) return false;
+    if (refusal === "busy") return this.awaitRoom(taker, reason);
+    this.endFullQueue();
+    if (holdMs === 0 || queuedRequestsMax === 0 || this.closing) return false;
+    if (this.outage === undefined || this.outage.isForgottenBy(taker)) {
       this.outage = new Outage(holdMs, reason, this);
-      this.shares.refuses = true;
+      this.shares.obstacle = "upstream refuses connections";
       this.warn(`upstream "${name}" ${this.outage.beginning}`);
       for (const connection of this.all) this.retired.add(connection);
       this.closeIdle();
@@ -134,9 +142,10 @@ export class UpstreamPool {
     return true;
   }
 
-  /** In an outage: opens a connection for the request that is next. */
+  /** In an outage, or with a full listen queue: opens a connection for the request that is next. */
   tryAgain(): void {
-    const next = this.shares.first();
+    const next = this.fullQueue === undefined ? this.shares.first() : this.shares.next();
+    if (this.shares.queued === 0) this.endFullQueue();
     if (this.attempt !== undefined || next === undefined) return;
     if (this.all.size < this.config.connectionsMax) this.attempt = this.open(next.taker);
   }
@@ -180,6 +189,7 @@ export class UpstreamPool {
   idle(connection: UpstreamConnection): boolean {
     this.shares.unused(connection);
     const { idleConnectionsMax, proxyProtocol } = this.config;
+    if (connection === this.attempt) this.attemptSucceeded();
     // Its header named one client, and a proxy before us may send requests of several.
     if (proxyProtocol !== undefined) return false;
     if (this.closing || this.retired.has(connection) || this.idleConnections.length >= idleConnectionsMax)
@@ -228,16 +238,52 @@ export class UpstreamPool {
     else if (this.holding) this.outage!.admit(taker);
   }
 
-  /** If the connect is no longer refused but fails otherwise, only requests can show the cause. */
-  private attemptFailed(refused: boolean): void {
+  /**
+   * The listen queue of the upstream is full: it waits as for a connection where all are in use. Connections that exist
+   * are used as ever, since the service works.
+   */
+  private awaitRoom(taker: ConnectionTaker, reason: string): boolean {
+    const { name, queueTimeoutMs } = this.config;
+    const now = coarseNow();
+    if (this.outage !== undefined) this.endOutage(this.outage);
+    this.fullQueue ??= setInterval(() => guarded(this, this.tryAgain), FULL_TRY_MS).unref();
+    this.shares.obstacle = "the listen queue of upstream is full";
+    if (now >= this.fullQueueKnownUntil)
+      this.warn(`upstream "${name}" has a full listen queue: requests wait for up to ${queueTimeoutMs / 1_000} s (${reason})`);
+    this.fullQueueKnownUntil = now + KNOWN_MS;
+    taker.heldSince ??= now;
+    if (now - taker.heldSince < queueTimeoutMs)
+      this.enqueue(taker, this.shares.userAt(taker.exchange.client.address));
+    else taker.onBusy(reason);
+    return true;
+  }
+
+  private endFullQueue(): void {
+    if (this.fullQueue === undefined) return;
+    clearInterval(this.fullQueue);
+    this.fullQueue = this.shares.obstacle = undefined;
+    this.serveSoon();
+  }
+
+  /** One after another: many at a time would be refused again. */
+  private attemptSucceeded(): void {
     this.attempt = undefined;
-    if (this.holding && !refused) this.endOutage(this.outage!);
+    // With a header each needs a connection that is opened for it.
+    if (this.config.proxyProtocol !== undefined) this.endFullQueue();
+    if (this.fullQueue !== undefined) setImmediate(() => guarded(this, this.tryAgain));
+  }
+
+  /** If the connect is no longer refused but fails otherwise, only requests can show the cause. */
+  private attemptFailed(refused: Refusal | undefined): void {
+    this.attempt = undefined;
+    if (refused !== "busy") this.endFullQueue();
+    if (this.holding && refused !== "down") this.endOutage(this.outage!);
   }
 
   private endOutage(outage: Outage): void {
     outage.stop();
     this.outage = this.attempt = undefined;
-    this.shares.refuses = false;
+    this.shares.obstacle = undefined;
     this.warn(`upstream "${this.config.name}" ${outage.end}`);
     this.serveSoon();
   }
@@ -263,7 +309,9 @@ export class UpstreamPool {
     for (;;) {
       const idle = this.idleConnections.pop();
       if (idle === undefined)
-        return this.all.size < this.config.connectionsMax ? this.open(taker) : undefined;
+        return this.all.size < this.config.connectionsMax && this.fullQueue === undefined
+          ? this.open(taker)
+          : undefined;
       // One that was closed stays in the list until its close is reported.
       // One whose time is over may have been closed, and the request may be one that is never sent twice.
       if (idle.usable) return idle;
@@ -308,6 +356,12 @@ export class UpstreamPool {
  * of address is noticed even if the connections are never idle (nginx looks up names once, at its start).
  */
 const NAMED_REUSE_MS = 10_000;
+
+/** A service with a short listen queue makes room often; a connect that fails costs about 0.1 ms. */
+const FULL_TRY_MS = 25;
+
+/** How long a full listen queue is known to those who read the error log. */
+const KNOWN_MS = 60_000;
 
 /** How long an upstream that sent too many bytes is taken to have that habit. */
 const SINGLE_USE_MS = 60_000;

@@ -12,7 +12,7 @@ import { countConnect, turnIsFull } from "../sockets/turn.js";
 import type { ConnectionOpener, ConnectionOwner, ResponseReader } from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
-import { isRefusal } from "./outage.js";
+import { type Refusal, refusalOf } from "./outage.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
 import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
@@ -20,8 +20,8 @@ import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   /** True if an earlier request got a response on this connection. */
   reused = false;
-  /** The upstream refused it. */
-  refused = false;
+  /** Why the upstream refused it; undefined if it did not. */
+  refused: Refusal | undefined = undefined;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
   /** Whether it is not established yet. */
@@ -328,7 +328,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
       if (!this.inputPaused) this.armRead();
       return;
     }
-    this.refused = this.opening && isRefusal(error);
+    if (this.opening) this.refused = refusalOf(error);
     const { opening, responded } = this;
     this.fail(failures.socketFailed(error, this.doing, { opening, responded, tls: this.owner.tls }));
   }
