@@ -211,8 +211,9 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   onEnd(): void {
     const { connection } = this;
     if (connection === undefined) return;
-    if (this.tunnel !== undefined) connection.endTunnel();
-    else connection.finish();
+    if (this.tunnel === undefined) return connection.finish();
+    connection.endTunnel();
+    this.tunnel.clientEnded();
   }
 
   onRequestStall(): void {

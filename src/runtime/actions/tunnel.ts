@@ -1,4 +1,5 @@
 import type { Exchange } from "../exchange/exchange.js";
+import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded } from "../sockets/guarded.js";
 import type { Memory } from "../sockets/memory.js";
 
@@ -45,6 +46,18 @@ export class Tunnel {
     setTimeout(() => guarded(this.exchange, cut, this.exchange), CLOSE_MS).unref();
   }
 
+  /** The client has ended its side and may still read. An upstream that ignores this end must not keep the tunnel. */
+  clientEnded(): void {
+    const { exchange } = this;
+    let [sent, since] = [-1, 0];
+    const sweep = (now: number): void => {
+      if (exchange.bodyBytesSent !== sent) [sent, since] = [exchange.bodyBytesSent, now];
+      if (now - since >= HALF_CLOSED_MS) exchange.end();
+      if (exchange.released) stop();
+    };
+    const stop = sweepRegularly({ sweep, onFault: (error) => exchange.onFault(error) });
+  }
+
   private sendClose(): void {
     this.state = "closed";
     this.exchange.sendData(CLOSE_RESTARTING);
@@ -55,6 +68,9 @@ export class Tunnel {
 function cut(exchange: Exchange): void {
   if (!exchange.released) exchange.abort();
 }
+
+/** How long an upstream may be silent after the end of the client. */
+const HALF_CLOSED_MS = 60_000;
 
 /** How long a client may take to respond to a Close frame. */
 const CLOSE_MS = 5_000;

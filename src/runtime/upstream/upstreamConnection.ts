@@ -315,6 +315,8 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     const { response } = this;
     this.response = undefined;
     this.request.writeGathered();
+    // An upstream that ended may read nothing more.
+    this.writeDeadline = Math.min(this.writeDeadline, coarseNow() + TUNNEL_END_MS);
     this.socket.destroySoon();
     response?.onResponseEnd();
   }
@@ -357,6 +359,9 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     response?.onResponseError({ status, token, message, responded, unsent });
   }
 }
+
+/** How long the upstream may take to read the rest of a tunnel that the upstream has ended. */
+const TUNNEL_END_MS = 60_000;
 
 /** Writes fail when the upstream is gone: a response it sent before has arrived, and only has to be read. */
 const AFTER_WRITE_ERROR_MS = 1_000;
