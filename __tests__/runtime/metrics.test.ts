@@ -138,7 +138,11 @@ describe("the metrics listener", () => {
       { warn: () => undefined },
     );
     const own = { address: "127.0.0.1", anyAddress: false };
-    const config = { listeners: [], healthListener: { ...own, port } } as unknown as ProxyConfig;
+    const config = {
+      listeners: [],
+      virtualServers: [],
+      healthListener: { ...own, port },
+    } as unknown as ProxyConfig;
     const metricsListener = { path: join(folder, "none", "metrics.sock") };
     const refused = await sockets.acquire(
       { ...config, metricsListener },
@@ -166,7 +170,15 @@ describe("the metrics listener", () => {
     ["rebound.example:29181", 421],
     ["127.0.0.1.rebound.example", 421],
     ["rebound.example.", 421],
+    ["[rebound.example", 421],
+    ["[rebound.example]:80", 421],
+    ["a b", 421],
+    ["files.example.org:29181", 200],
+    ["www.wild.example.org", 200],
+    ["a.www.wild.example.org", 421],
+    ["_", 200],
   ])("on loopback for Host %s: %d", async (host, status) => {
+    metrics.serverNames = ["_", "files.example.org", "*.wild.example.org"];
     expect(await ask({ port: await onLoopback() }, "/metrics", host)).toMatch(`HTTP/1.1 ${status} `);
   });
 

@@ -81,6 +81,18 @@ test.each([
   expect((await get(path, headers, method)).status).toBe(status);
 });
 
+test.each([
+  ["127.0.0.1", 200],
+  ["[::1]:80", 200],
+  ["localhost", 200],
+  ["proxy", 200],
+  ["rebound.example", 421],
+  ["127.0.0.1.rebound.example", 421],
+])("for the host %s: %d", async (host, status) => {
+  for (const path of ["/status", "/status?json"])
+    expect((await get(path, { Host: host })).status).toBe(status);
+});
+
 test("HEAD gets the length, and no page", async () => {
   const { status, headers, body } = await get("/status", {}, "HEAD");
   expect([status, Number(headers["content-length"]) > 1_000, body]).toEqual([200, true, ""]);

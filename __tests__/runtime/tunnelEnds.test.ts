@@ -60,7 +60,13 @@ const CLIENTS: Readonly<Record<string, () => Promise<Client>>> = {
   "HTTP/2": async () => {
     const session = connectHttp2(front.securePort);
     const stream = session.request(
-      { ":method": "CONNECT", ":protocol": "websocket", ":path": "/ws", ":scheme": "https", ":authority": "a" },
+      {
+        ":method": "CONNECT",
+        ":protocol": "websocket",
+        ":path": "/ws",
+        ":scheme": "https",
+        ":authority": "a",
+      },
       { endStream: false },
     );
     let [received, over, switched] = ["", false, false];

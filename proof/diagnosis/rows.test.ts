@@ -1054,7 +1054,7 @@ pauses: No command makes the proxy refuse requests
   a command makes the proxy refuse requests; fix: portico maintenance off
   a command makes the proxy refuse requests; fix: Wait until the command has ended.
 health: The health listener says that the proxy is ready
-  the proxy is stopping, or no worker accepts connections; fix: Read the log of the proxy: journalctl -u portico.service
+  the proxy is stopping, no worker accepts connections, or a worker does not respond; fix: Read the log of the proxy: journalctl -u portico.service
   no response from the address of the health listener; fix: Read the log of the proxy: journalctl -u portico.service
   another program responds at the address of the health listener; fix: Stop the program that listens there (ss -ltnp 'sport = :9180' shows it), or set another port of healthListener.
 memory: The proxy's memory suffices

@@ -195,7 +195,7 @@ export const healthListener = z
   })
   .describe(
     "Address for health probes over HTTP: `/healthz` responds with 200 while Portico works, `/readyz` while it accepts " +
-      "connections and is not about to stop; otherwise 503. Without this field, there is no health listener.",
+      "connections, each worker responds and it is not about to stop; otherwise 503. Without this field, there is no health listener.",
   );
 
 export const metricsAddress = z

@@ -165,7 +165,7 @@ export const upstream = z.strictObject({
     MILLISECONDS_MAX,
     "milliseconds",
     "How long requests wait when the only server begins to refuse connections, for instance during a " +
-      "restart. After this time, or with 0, requests get 502 at once. Waiting requests, uploads " +
+      "restart. After this time, or with 0, requests get 502 at once, until a connection succeeds or no request has come for 30 s. Waiting requests, uploads " +
       "included, count towards `queuedRequestsMax` and `queueTimeoutMs`; the proxy has not read their " +
       "bodies. Has no effect with several servers.",
   ),

@@ -3,6 +3,7 @@ import { respondError } from "../dispatch/errorPages.js";
 import type { Action, Exchange } from "../exchange/exchange.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { guarded } from "../sockets/guarded.js";
+import { isOwnHost, OTHER_HOST } from "../status/ownHost.js";
 import { type AskStatus, partOfQuery, STATUS_FIELDS, type StatusResponse } from "../status/asked.js";
 
 /**
@@ -24,6 +25,9 @@ export class StatusAction implements Action {
     const { request, client } = exchange;
     // As nginx's `allow` and `deny` respond.
     if (!this.isAllowed(client.address)) return respondError(exchange, 403);
+    // Over TLS a browser has verified that the certificate is for the name.
+    if (client.scheme === "http" && !isOwnHost(request.host, exchange.server.serverNames))
+      return respondError(exchange, 421, { reason: OTHER_HOST });
     const { method, target } = request;
     if (method !== "GET" && method !== "HEAD")
       return respondError(exchange, 405, { headers: ["Allow", "GET, HEAD"] });

@@ -5,6 +5,7 @@ import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { AskedStatus, AskStatus, StatusResponse } from "../status/asked.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
+import { coarseNow, SWEEP_MS, sweepRegularly } from "../sockets/deadlines.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
@@ -57,9 +58,13 @@ export class Generation implements WorkerEvents {
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
   private allGone: () => void = () => undefined;
+  private watchedAt = coarseNow();
 
   constructor(private readonly options: GenerationOptions) {
     this.gone = new Promise((resolve) => (this.allGone = resolve));
+    const onFault = (error: unknown): void =>
+      options.log("crit", `the watch over workers failed: ${String(error)}`);
+    void this.gone.then(sweepRegularly({ sweep: (now) => this.watch(now), onFault }));
   }
 
   get pids(): number[] {
@@ -69,6 +74,14 @@ export class Generation implements WorkerEvents {
   /** Whether one of the workers accepts, and was not asked to stop. */
   get accepts(): boolean {
     return [...this.workers].some((one) => this.isAccepting(one));
+  }
+
+  /** A worker that should serve and has not been heard of for some seconds, with the length of the silence. */
+  get silent(): { readonly pid: number | undefined; readonly ms: number } | undefined {
+    for (const worker of this.workers)
+      if (this.isAccepting(worker) && worker.silentMs > SILENT_MS)
+        return { pid: worker.pid, ms: worker.silentMs };
+    return undefined;
   }
 
   /** Starts the workers; resolves when all are ready, or with the problems of one that failed. */
@@ -236,6 +249,26 @@ export class Generation implements WorkerEvents {
     this.respawnIn(delayMs);
   }
 
+  /**
+   * Workers report several times a second. The master counts only time in which the master had its own turns, and after
+   * it has read what workers sent: after a pause of the whole machine, or of the master alone, no worker is blamed.
+   */
+  private watch(now: number): void {
+    const passedMs = Math.min(now - this.watchedAt, 2 * SWEEP_MS);
+    this.watchedAt = now;
+    for (const worker of this.workers) {
+      if (!worker.ready) continue;
+      const before = worker.silentMs;
+      worker.silentMs += passedMs;
+      if (before >= HUNG_MS || worker.silentMs < HUNG_MS) continue;
+      this.options.log(
+        "crit",
+        `worker ${worker.pid} has not responded for ${HUNG_MS / 1_000} s: it is killed`,
+      );
+      worker.kill();
+    }
+  }
+
   private spawn(): void {
     this.workers.add(new WorkerHandle(this.options, this));
   }
@@ -291,6 +324,10 @@ export class Generation implements WorkerEvents {
   }
 }
 
+/** The event loop of such a worker is held: clients of the worker wait. */
+const SILENT_MS = 2_000;
+/** Such a worker is hung. Nothing else would end it. */
+const HUNG_MS = 30_000;
 /** If a worker ran longer than this, its exit has a new cause. */
 const EARLY_EXIT_MS = 10_000;
 const BACKOFF_MIN_MS = 100;

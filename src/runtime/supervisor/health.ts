@@ -4,11 +4,15 @@ import { OwnListener } from "./ownListener.js";
 import { type Response, type Asked, textResponse } from "./ownServer.js";
 
 /** Why the proxy is not ready. */
-export type NotReady = "stopping" | "no worker accepts connections";
+export type NotReady =
+  | "stopping"
+  | "no worker accepts connections"
+  | `worker ${number | undefined} has not responded for ${string} s`;
 
 /** The health listener. */
 export class Health extends OwnListener<HealthListenerConfig> {
-  private nobodySince: number | undefined;
+  /** Since when something is wrong, as far as probes saw. */
+  private wrongSince: number | undefined;
 
   /** @param notReady why no new requests should come; undefined if they should */
   constructor(
@@ -20,15 +24,15 @@ export class Health extends OwnListener<HealthListenerConfig> {
 
   protected override respond({ path }: Asked): Response | undefined {
     const reason = this.notReady();
-    this.nobodySince =
-      reason === "no worker accepts connections" ? (this.nobodySince ?? performance.now()) : undefined;
+    const isWrong = reason !== undefined && reason !== "stopping";
+    this.wrongSince = isWrong ? (this.wrongSince ?? performance.now()) : undefined;
     if (path === "/readyz")
       return reason === undefined ? textResponse(200, "ready") : textResponse(503, reason);
     if (path !== "/healthz") return undefined;
-    const idleMs = this.nobodySince === undefined ? 0 : performance.now() - this.nobodySince;
-    return idleMs > NOBODY_MS ? textResponse(503, "no worker accepts connections") : textResponse(200, "ok");
+    const wrongMs = this.wrongSince === undefined ? 0 : performance.now() - this.wrongSince;
+    return isWrong && wrongMs > WRONG_MS ? textResponse(503, reason) : textResponse(200, "ok");
   }
 }
 
-/** Longer than workers get for their start, and than the master waits before it starts one again. */
-const NOBODY_MS = 60_000;
+/** Longer than workers get for their start, than the master waits before it starts one again, and than for a hung one. */
+const WRONG_MS = 60_000;

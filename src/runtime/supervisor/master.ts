@@ -385,7 +385,9 @@ export class Master implements ReplaceableMaster {
   private notReady(): NotReady | undefined {
     // Once replaced, it responds to probes that came before: the service goes on.
     if (this.isStopping) return this.succession.replacedBy === undefined ? "stopping" : undefined;
-    return this.current?.accepts === true ? undefined : "no worker accepts connections";
+    if (this.current?.accepts !== true) return "no worker accepts connections";
+    const { silent } = this.current;
+    return silent && `worker ${silent.pid} has not responded for ${(silent.ms / 1_000).toFixed(1)} s`;
   }
 
   private get serving(): Serving | undefined {

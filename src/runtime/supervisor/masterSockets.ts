@@ -63,6 +63,7 @@ export class MasterSockets {
   /** From now on the master responds where this config says, and nowhere else. */
   async serveOwn(config: ProxyConfig | undefined): Promise<void> {
     await this.health.settle(config?.healthListener);
+    this.metrics.serverNames = config?.virtualServers.flatMap(({ serverNames }) => serverNames) ?? [];
     await this.metrics.settle(config?.metricsListener);
   }
 

@@ -1,8 +1,7 @@
-import { isIP } from "node:net";
-import { hostname } from "node:os";
-import { ipv4Scope, ipv6Scope, type MetricsListenerConfig, withinRanges } from "../../model/serving.js";
+import { type MetricsListenerConfig, withinRanges } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
 import type { MasterLog } from "./masterLog.js";
+import { isOwnHost, OTHER_HOST } from "../status/ownHost.js";
 import { OwnListener } from "./ownListener.js";
 import { type Response, type Asked, textResponse } from "./ownServer.js";
 
@@ -12,6 +11,8 @@ export type MetricsPage = (asked: Asked, bySocket: boolean) => Response | Promis
 /** The metrics listener: a table of paths. */
 export class Metrics extends OwnListener<MetricsListenerConfig> {
   private readonly pages = new Map<string, MetricsPage>();
+  /** Of the virtual servers of the config in service. */
+  serverNames: readonly string[] = [];
   private readonly ranges = new WeakMap<MetricsListenerConfig, (address: string) => boolean>();
 
   /** @param counts all that is counted by now */
@@ -38,8 +39,7 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
   };
 
   protected override respond(asked: Asked, at: MetricsListenerConfig): Response | Promise<Response> {
-    if ("port" in at && isLoopback(at.address) && !isLocalName(asked.host))
-      return textResponse(421, "it is on loopback: ask for its address, or for localhost");
+    if ("port" in at && !isOwnHost(asked.host, this.serverNames)) return textResponse(421, OTHER_HOST);
     const page = this.pages.get(asked.path);
     if (page === undefined)
       return textResponse(404, `not found; there are ${[...this.pages.keys()].join(", ")}`);
@@ -66,21 +66,4 @@ function together(make: Asks): Asks {
     };
     return (next ??= running.then(again, again));
   };
-}
-
-const isLoopback = (address: string): boolean => (ipv4Scope(address) ?? ipv6Scope(address)) === "loopback";
-
-/**
- * Whether no stranger can own a name. A page of his in a browser of this host could have his name lead to loopback once
- * it is loaded (DNS rebinding), and would read what responds there.
- */
-function isLocalName(host: string): boolean {
-  const name = host.replace(/:\d{1,5}$/, "").toLowerCase();
-  return (
-    !name.includes(".") ||
-    isIP(name) !== 0 ||
-    name.startsWith("[") ||
-    name.endsWith(".localhost") ||
-    name === hostname().toLowerCase()
-  );
 }

@@ -60,6 +60,8 @@ export interface WorkerSpec {
 export class WorkerHandle {
   readonly startedAt = performance.now();
   ready = false;
+  /** How long nothing has come from it since it was ready, in time in which the master had its turns. */
+  silentMs = 0;
   private child: ChildProcess | undefined;
   private readonly stopStartTimer: () => void;
   private gone = false;
@@ -109,6 +111,7 @@ export class WorkerHandle {
   }
 
   private received(message: WorkerMessage): void {
+    this.silentMs = 0;
     if (message.type === "draining") return this.events.onDraining(this);
     if (message.type === "responding") return this.events.onAcknowledged(this, message.turn);
     if (message.type === "holdings") return this.events.onAcknowledged(this, message.turn, message.holdings);

@@ -249,7 +249,9 @@ export class UpstreamPool {
     this.fullQueue ??= setInterval(() => guarded(this, this.tryAgain), FULL_TRY_MS).unref();
     this.shares.obstacle = "the listen queue of upstream is full";
     if (now >= this.fullQueueKnownUntil)
-      this.warn(`upstream "${name}" has a full listen queue: requests wait for up to ${queueTimeoutMs / 1_000} s (${reason})`);
+      this.warn(
+        `upstream "${name}" has a full listen queue: requests wait for up to ${queueTimeoutMs / 1_000} s (${reason})`,
+      );
     this.fullQueueKnownUntil = now + KNOWN_MS;
     taker.heldSince ??= now;
     if (now - taker.heldSince < queueTimeoutMs)

@@ -69,7 +69,10 @@ export type WorkerMessage =
   /** A client requests this part of the status. */
   | { readonly type: "status"; readonly turn: number; readonly asked: AskedStatus };
 
-/** A worker's counts since its last message: sent several times a second, if there are any, and on request. */
+/**
+ * A worker's counts since its last message: sent several times a second, also without any, as a sign of life, and on
+ * request.
+ */
 export interface CountsMessage {
   readonly type: "counts";
   readonly counts: Counts;

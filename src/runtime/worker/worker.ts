@@ -138,7 +138,8 @@ class Worker {
   private tick(service: WorkerServer, now: number): void {
     if (this.tickedAt !== undefined) service.ticked(Math.max(0, Math.round(now - this.tickedAt) - SWEEP_MS));
     this.tickedAt = now;
-    void this.sayCounts();
+    // Even without counts: the master learns from it that the event loop turns.
+    void sent({ type: "counts", counts: service.counted() ?? {} });
   }
 
   /** Resolves when the master has them. */
