@@ -267,7 +267,10 @@ const CASES = Array.from<
     "a health listener that is not ready",
     ready(response(503)),
     { health: "failed" },
-    ["health", /^the proxy is stopping, or no worker [^]*: 503\nRead .*: journalctl -u portico\.service$/],
+    [
+      "health",
+      /^the proxy is stopping, no worker accepts connections, or [^]*: 503\nRead .*: journalctl -u portico\.service$/,
+    ],
   ],
   [
     "a health listener that does not respond",

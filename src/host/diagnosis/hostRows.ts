@@ -195,7 +195,12 @@ function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<stri
   const cause = NOT_READY.find((id) => failed.has(id));
   if (cause !== undefined) return explained(cause, at);
   const log = `Read the log of the proxy: journalctl -u ${units?.proxy?.name ?? "portico.service"}`;
-  if (seen === "503") return failure("the proxy is stopping, no worker accepts connections, or a worker does not respond", [at], log);
+  if (seen === "503")
+    return failure(
+      "the proxy is stopping, no worker accepts connections, or a worker does not respond",
+      [at],
+      log,
+    );
   if ("failure" in health!) return failure("no response from the address of the health listener", [at], log);
   const fix = `Stop the program that listens there (ss -ltnp 'sport = :${port}' shows it), or set another port of healthListener.`;
   return failure("another program responds at the address of the health listener", [at], fix);

@@ -2,6 +2,7 @@ import type { Exchange } from "../exchange/exchange.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded } from "../sockets/guarded.js";
 import type { Memory } from "../sockets/memory.js";
+import { HALF_CLOSED_MS } from "../upstream/responseReader.js";
 
 /** The upstream's data in a WebSocket. Ends it in an orderly way: by a Close frame between two frames. */
 export class Tunnel {
@@ -68,9 +69,6 @@ export class Tunnel {
 function cut(exchange: Exchange): void {
   if (!exchange.released) exchange.abort();
 }
-
-/** How long an upstream may be silent after the end of the client. */
-const HALF_CLOSED_MS = 60_000;
 
 /** How long a client may take to respond to a Close frame. */
 const CLOSE_MS = 5_000;

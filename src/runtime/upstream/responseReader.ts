@@ -66,3 +66,6 @@ export interface ConnectionOwner<C> {
 export interface ConnectionOpener extends ResponseReader {
   onOpen(): void;
 }
+
+/** How long a tunnel stays after the end of one side, if the upstream neither sends nor reads. */
+export const HALF_CLOSED_MS = 60_000;

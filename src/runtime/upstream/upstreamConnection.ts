@@ -10,6 +10,7 @@ import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import { isInvalid, ResponseParser, type ResponseSink, Stage } from "./responseParser.js";
 import { countConnect, turnIsFull } from "../sockets/turn.js";
 import type { ConnectionOpener, ConnectionOwner, ResponseReader } from "./responseReader.js";
+import { HALF_CLOSED_MS } from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
 import { type Refusal, refusalOf } from "./outage.js";
@@ -315,8 +316,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     const { response } = this;
     this.response = undefined;
     this.request.writeGathered();
-    // An upstream that ended may read nothing more.
-    this.writeDeadline = Math.min(this.writeDeadline, coarseNow() + TUNNEL_END_MS);
+    this.writeDeadline = Math.min(this.writeDeadline, coarseNow() + HALF_CLOSED_MS);
     this.socket.destroySoon();
     response?.onResponseEnd();
   }
@@ -359,9 +359,6 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     response?.onResponseError({ status, token, message, responded, unsent });
   }
 }
-
-/** How long the upstream may take to read the rest of a tunnel that the upstream has ended. */
-const TUNNEL_END_MS = 60_000;
 
 /** Writes fail when the upstream is gone: a response it sent before has arrived, and only has to be read. */
 const AFTER_WRITE_ERROR_MS = 1_000;
