@@ -35,7 +35,7 @@ export class ClientInput {
     this.buffer = new ReceiveBuffer(secure);
     const moved = secure ? undefined : adopt(accepted, this.buffer, receive);
     this.socket = moved ?? accepted;
-    this.reader = new PacedReader(this.socket, taker);
+    this.reader = new PacedReader(this.socket, taker, this.buffer);
     if (secure) readInto(accepted as TLSSocket, this.buffer, receive);
     // Bytes decrypted together with the end of a handshake are already in the stream.
     if (moved === undefined) accepted.on("data", receive);

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Guarded } from "./guarded.js";
+import type { ReceiveBuffer } from "./receiveBuffer.js";
 import { beginSlice, rest, sliceIsFull, turnIsFull } from "./turn.js";
 
 /** What takes the bytes of a connection. */
@@ -24,10 +25,14 @@ export class PacedReader {
   private resting = false;
   private slice = 0;
 
+  /** @param buffer that the socket reads into, if it is one that is used again */
   constructor(
     private readonly socket: Socket,
     private readonly taker: Taker,
-  ) {}
+    private readonly buffer?: ReceiveBuffer,
+  ) {
+    if (buffer !== undefined) buffer.onFree = () => this.readOn();
+  }
 
   /** Whether bytes have arrived that were not taken. */
   get hasUnread(): boolean {
@@ -51,7 +56,7 @@ export class PacedReader {
     const { unread } = this;
     this.unread = undefined;
     if (unread !== undefined) this.take(unread, true);
-    if (!this.resting && !this.taker.inputPaused) this.socket.resume();
+    if (!this.resting && !this.taker.inputPaused && this.buffer?.isKept !== true) this.socket.resume();
   }
 
   /** Forgets what was not taken. */

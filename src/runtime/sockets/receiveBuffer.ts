@@ -19,6 +19,8 @@ export class ReceiveBuffer {
   /** The buffer that the socket reads into now, and the own memory that it is part of. */
   private into: Buffer = shared;
   private intoOwn: OwnMemory | undefined = undefined;
+  /** The same, where reading starts again when nothing of it is kept. */
+  private awaited: OwnMemory | undefined = undefined;
   /** The shared buffer, or as much of its beginning as one read may fill. */
   private common: Buffer = shared;
   /** Bytes that were read into own memory. */
@@ -32,24 +34,40 @@ export class ReceiveBuffer {
    */
   constructor(private readonly pieces = false) {}
 
+  /** Called when {@link isKept} is no longer true. */
+  onFree: () => void = () => undefined;
+
   /** The buffer for the first read. */
   get first(): Buffer {
     return this.into;
   }
 
-  /** The buffer for the next read, when the last one was received; undefined for the same as before. */
-  next(): Buffer | undefined {
+  /**
+   * The buffer for the next read, when the last one was received; undefined for the same as before.
+   *
+   * @param stopped whether there is no such read before {@link PacedReader} starts reading again
+   */
+  next(stopped = false): Buffer | undefined {
     if (this.intoOwn === undefined) spent(this.into);
-    const next = this.free() ?? this.common;
+    const next = this.free(stopped && !this.pieces) ?? this.common;
     if (next === this.into) return undefined;
     return (this.into = next);
   }
 
-  /** Own memory of which nothing is kept; undefined if there is none. */
-  private free(): Buffer | undefined {
-    this.intoOwn = undefined;
+  /** Whether nothing may be read: the buffer for the next read is kept. */
+  get isKept(): boolean {
+    return this.awaited !== undefined && this.awaited.isKept;
+  }
+
+  /** Own memory that may be read into; undefined if there is none. */
+  private free(stopped: boolean): Buffer | undefined {
+    this.intoOwn = this.awaited = undefined;
     const { own } = this;
     if (own === undefined) return undefined;
+    if (stopped && own.isKept) {
+      this.intoOwn = this.awaited = own;
+      return own.whole(this.onFree);
+    }
     const least = this.pieces ? RECORD_BYTES_MAX : own.bytes / 2;
     let room = own.room(least);
     if (room === undefined) {
@@ -64,6 +82,7 @@ export class ReceiveBuffer {
   /** The bytes of a read of that length. */
   read(bytes: number): Buffer {
     const { intoOwn } = this;
+    this.awaited = undefined;
     if (intoOwn === undefined) {
       this.memory = TRANSIENT;
       return bytes < VIEWS_MAX ? (views[bytes] ??= shared.subarray(0, bytes)) : this.into.subarray(0, bytes);
@@ -117,6 +136,7 @@ class OwnMemory implements Memory {
   at = 0;
   /** Pieces that are kept: no read begins before the end of the last one. */
   private kept = 0;
+  private onFree: (() => void) | undefined = undefined;
   private readonly buffer: Buffer;
 
   constructor(readonly bytes: number) {
@@ -130,13 +150,27 @@ class OwnMemory implements Memory {
     return this.bytes - this.at < least ? undefined : this.buffer.subarray(this.at);
   }
 
+  get isKept(): boolean {
+    return this.kept > 0;
+  }
+
+  /** All of it, to be read into once nothing of it is kept. */
+  whole(onFree: () => void): Buffer {
+    this.onFree = onFree;
+    return this.buffer;
+  }
+
   keep(bytes: Buffer): Buffer {
     this.kept++;
     return bytes;
   }
 
   giveBack(): void {
-    this.kept--;
+    if (--this.kept > 0 || this.onFree === undefined) return;
+    const { onFree } = this;
+    this.onFree = undefined;
+    this.restart();
+    onFree();
   }
 
   private restart(): void {

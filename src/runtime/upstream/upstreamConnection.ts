@@ -9,8 +9,12 @@ import { PacedReader, type Taker } from "../sockets/pacedReader.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import { isInvalid, ResponseParser, type ResponseSink, Stage } from "./responseParser.js";
 import { countConnect, turnIsFull } from "../sockets/turn.js";
-import type { ConnectionOpener, ConnectionOwner, ResponseReader } from "./responseReader.js";
-import { HALF_CLOSED_MS } from "./responseReader.js";
+import {
+  type ConnectionOpener,
+  type ConnectionOwner,
+  HALF_CLOSED_MS,
+  type ResponseReader,
+} from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
 import { type Refusal, refusalOf } from "./outage.js";
@@ -65,7 +69,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     this.buffer = new ReceiveBuffer(tls !== undefined);
     this.link = openLink({ ...address, lookup }, tls, this.buffer, this.receive, header);
     this.socket = this.link.socket;
-    this.input = new PacedReader(this.socket, this);
+    this.input = new PacedReader(this.socket, this, this.buffer);
     this.request = new RequestWriter(this.socket, this);
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
     countConnect();

@@ -37,7 +37,7 @@ export function readDirectly(socket: Socket, buffer: ReceiveBuffer, receive: (ch
     const count = streamBaseState[kReadBytesOrError]!;
     if (count <= 0 || socket.destroyed) return onread.call(this, bytes);
     receive(buffer.read(count));
-    return buffer.next();
+    return buffer.next(socket.isPaused());
   };
 }
 
