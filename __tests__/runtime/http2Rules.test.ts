@@ -13,6 +13,7 @@ import {
   RawClient,
 } from "../../testkit/http2RawClient.js";
 import { type Http2Server, KeepingSink, respond, startHttp2Server } from "../../testkit/http2Server.js";
+import { randomBody } from "../../testkit/random.js";
 import { eventually, settled } from "../../testkit/waiting.js";
 
 /** The rules for frames (RFC 9113, 5 and 6), one by one: what breaks them, what just does not, and what that costs. */
@@ -295,6 +296,33 @@ test.each([
     `\\[${level}\\] .*: \\*\\d+ HTTP/2 connection closed: ${message}, client: 127.0.0.1, listener: https\\n`,
   );
   expect(log).toMatch(line);
+});
+
+test("bodies that are too long, and are sent all the same, count as resets", async () => {
+  const limited = await startHttp2Server({
+    route: { requestBodyBytesMax: 1_000 },
+    config: { limits: { streamResetsPerSecondMax: 2 } },
+    actions: { "/": (exchange) => respond(exchange, 200, "") },
+  });
+  const client = await RawClient.connect(limited.port);
+  const piece = randomBody(16_000);
+  const has = (stream: number, type: number): boolean =>
+    client.frames.some((f) => f.stream === stream && f.type === type);
+  const over = (): boolean => has(0, Frame.GOAWAY);
+  const fields = hpack(GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value]));
+  for (let stream = 1; stream < 200 && !over(); stream += 2) {
+    client.send(Frame.HEADERS, END_HEADERS, stream, fields);
+    for (let i = 0; i < 3; i++) client.send(Frame.DATA, 0, stream, piece);
+    await eventually(() => over() || has(stream, Frame.WINDOW_UPDATE));
+    // More than is read of a body that is not wanted.
+    for (let i = 0; i < 2; i++) client.send(Frame.DATA, 0, stream, piece);
+    await eventually(() => over() || has(stream, Frame.RST_STREAM));
+  }
+  await eventually(over);
+  expect(describeFrame(client.frames.find((f) => f.type === Frame.GOAWAY)!)).toContain("ENHANCE_YOUR_CALM");
+  expect(await limited.errorLog()).toContain("client resets too many streams");
+  client.destroy();
+  await limited.close();
 });
 
 test("no further requests are read from a client that does not read its responses", async () => {

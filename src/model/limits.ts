@@ -45,7 +45,8 @@ export const limits = z
       1,
       100_000,
       "resets a second",
-      "Streams that a client may reset in a second; with more, the proxy closes the HTTP/2 connection.",
+      "Streams that a client may reset in a second; with more, the proxy closes the HTTP/2 connection. A stream counts " +
+        "as well if the proxy resets the stream because its body goes on after the response, for instance after a 413.",
     ),
   })
   .prefault({})

@@ -183,6 +183,8 @@ export class Http2Connection implements FramedConnection, Taker {
     if (exchange.closed) return;
     this.resetStream(exchange.id, code);
     this.closeStream(exchange, true);
+    // Its client sends a body that it need not send. Counted outside of the action's call.
+    if (code === ErrorCode.NoError) process.nextTick(guarded, this, () => this.guard.count(FloodKind.Reset));
   }
 
   resetStream(id: number, code: ErrorCode): void {
