@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -13,7 +14,7 @@ import {
   hpackString,
 } from "../../testkit/http2RawClient.js";
 import { type Accepted, connectTo, RawUpstream } from "../../testkit/peers.js";
-import { eventually, nextEvent } from "../../testkit/waiting.js";
+import { eventually, nextEvent, settled } from "../../testkit/waiting.js";
 import { tally } from "../../src/runtime/exchange/tally.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 
@@ -35,6 +36,7 @@ const END = "0\r\n\r\n";
 const INTERIM = 2_000;
 const HINTS = "HTTP/1.1 103 E\r\n\r\n".repeat(INTERIM);
 const RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const PIECE = randomBytes(65_536);
 
 let front: EveryProtocol;
 let upstream: RawUpstream;
@@ -51,6 +53,14 @@ beforeAll(async () => {
     peer.socket.on("data", (chunk: Buffer) => {
       const read = chunk.toString("latin1");
       if (read.startsWith("POST")) requests++;
+      if (read.startsWith("GET /endless")) {
+        peer.send("HTTP/1.1 200 OK\r\n\r\n");
+        const more = (): void => {
+          while (peer.socket.write(PIECE));
+        };
+        peer.socket.on("drain", more);
+        return more();
+      }
       if (read.startsWith("GET /early"))
         return void peer.send(`${HINTS}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate`);
       if (read.startsWith("GET /ends"))
@@ -218,6 +228,27 @@ test.each([false, true])("pipelined requests are spread over turns (TLS: %s)", a
   await eventually(() => client.received.split("HTTP/1.1 204").length > REQUESTS);
   client.socket.destroy();
 });
+
+test.each([false, true])(
+  "nothing is served that waited when its connection closed (TLS: %s)",
+  async (secure) => {
+    const { exchangesBegun } = tally;
+    for (let i = 0; i < 5; i++) {
+      const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+      const last = "GET /endless HTTP/1.1\r\nHost: a\r\n\r\n";
+      client.send("GET /here HTTP/1.1\r\nHost: a\r\n\r\n".repeat(REQUESTS) + last);
+      const begun = tally.exchangesBegun;
+      while (tally.exchangesBegun === begun) await new Promise(setImmediate);
+      (secure ? client.socket : client.socket.resetAndDestroy()).destroy();
+    }
+    const { http1, serving } = front;
+    await eventually(() => http1.size === 0);
+    await settled(() => tally.exchangesBegun);
+    expect(tally.exchangesBegun - exchangesBegun).toBeLessThan(5 * REQUESTS);
+    expect(tally.exchangesBegun - tally.exchangesOver).toBe(0);
+    expect(serving.holdings().upstreamConnectionsInUse).toBe(0);
+  },
+);
 
 // A client says a head of kilobytes with some bytes, because the proxy has learnt its fields.
 test.each([

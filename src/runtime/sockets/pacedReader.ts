@@ -50,9 +50,11 @@ export class PacedReader {
     this.unread = read;
   }
 
-  /** Reads on, unless its input is paused; if it rests, in the next turn. */
+  /** Reads on, unless its input is paused or its connection is closed; if it rests, in the next turn. */
   readOn(): void {
     if (this.resting || this.taker.inputPaused) return;
+    // Nobody would give back what a request holds that begins when its connection is closed.
+    if (this.socket.destroyed) return this.drop();
     const { unread } = this;
     this.unread = undefined;
     if (unread !== undefined) this.take(unread, true);
