@@ -222,7 +222,8 @@ export async function play(
   for (const [i, piece] of pieces.entries()) {
     const waits = held?.(i) ?? (i > 0 ? sleep(pauseMs) : undefined);
     if (waits !== undefined) await waits;
-    if (!socket.destroyed) socket.write(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
+    // Over TLS an empty write has the next record of the peer read within it.
+    if (!socket.destroyed && piece.length > 0) socket.write(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
   }
   await written?.();
   if (then === undefined) return;
