@@ -223,7 +223,8 @@ export async function play(
     const waits = held?.(i) ?? (i > 0 ? sleep(pauseMs) : undefined);
     if (waits !== undefined) await waits;
     // Over TLS an empty write has the next record of the peer read within it.
-    if (!socket.destroyed && piece.length > 0) socket.write(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
+    if (!socket.destroyed && piece.length > 0)
+      socket.write(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
   }
   await written?.();
   if (then === undefined) return;
