@@ -3,6 +3,8 @@
  * Nothing here uses `new URL()`, which rewrites, resolves and re-encodes.
  */
 
+import { scratchBytes } from "./scratchBytes.js";
+
 /** The path as routes see it: percent-decoded to bytes (one char a byte), dot segments resolved, `//` merged. */
 export type NormalisedPath = string;
 
@@ -50,45 +52,45 @@ const NEEDS_WORK = /%|\/\/|\/\./;
  * Undefined for bad percent-encoding, an encoded NUL, and a path that climbs above the root.
  */
 function resolved(path: string): string | undefined {
-  const out = Buffer.allocUnsafe(path.length);
-  out[0] = SLASH;
+  // In place: what is decoded is not longer. To read a char of a text takes several times as long as to read a byte.
+  const bytes = scratchBytes(path);
   // Where the last segment begins, and where it ends so far.
   let [begin, end] = [1, 1];
   for (let at = 1; at <= path.length; at++) {
-    let byte = at === path.length ? SLASH : path.charCodeAt(at);
+    let byte = at === path.length ? SLASH : bytes[at]!;
     if (byte === PERCENT) {
-      byte = hexByte(path, at + 1);
-      if (!(byte > 0)) return undefined;
+      byte = at + 2 < path.length ? hexByte(bytes, at + 1) : -1;
+      if (byte <= 0) return undefined;
       at += 2;
     }
     if (byte !== SLASH) {
-      out[end++] = byte;
+      bytes[end++] = byte;
       continue;
     }
-    const dots = end - begin <= 2 && (end === begin || out[begin] === DOT) ? end - begin : -1;
-    if (dots === 1 || (dots === 2 && out[begin + 1] === DOT)) {
+    const dots = end - begin <= 2 && (end === begin || bytes[begin] === DOT) ? end - begin : -1;
+    if (dots === 1 || (dots === 2 && bytes[begin + 1] === DOT)) {
       end = begin;
       if (dots === 2) {
         if (begin === 1) return undefined;
         do end--;
-        while (out[end - 1] !== SLASH);
+        while (bytes[end - 1] !== SLASH);
         begin = end;
       }
     } else if (end > begin && at < path.length) {
-      out[end++] = SLASH;
+      bytes[end++] = SLASH;
       begin = end;
     }
   }
-  return out.toString("latin1", 0, end);
+  return bytes.toString("latin1", 0, end);
 }
 
-/** The byte written as two hex digits at `at`; NaN if these are not hex digits. */
-function hexByte(text: string, at: number): number {
-  return HEX_DIGITS[text.charCodeAt(at)]! * 16 + HEX_DIGITS[text.charCodeAt(at + 1)]!;
+/** The byte written as two hex digits at `at`; below 0 if these are not hex digits. */
+function hexByte(bytes: Uint8Array, at: number): number {
+  return HEX_DIGITS[bytes[at]!]! * 16 + HEX_DIGITS[bytes[at + 1]!]!;
 }
 
-const HEX_DIGITS = Float64Array.from({ length: 256 }, (_, code) =>
-  /[0-9a-f]/i.test(String.fromCharCode(code)) ? parseInt(String.fromCharCode(code), 16) : NaN,
+const HEX_DIGITS = Int16Array.from({ length: 256 }, (_, code) =>
+  /[0-9a-f]/i.test(String.fromCharCode(code)) ? parseInt(String.fromCharCode(code), 16) : -256,
 );
 
 /** How a proxied route cuts its prefix: not at all, from the raw target, or as nginx's rewrite does. */

@@ -188,16 +188,27 @@ export function cutValue(text: string, max = VALUE_CHARACTERS_MAX): string {
 }
 
 /** `"`, `\`, control bytes and everything above 0x7e as `\xHH`, as nginx escapes its access log. */
-const escape = (text: string): string => escaped(cutValue(text), IN_COMBINED);
+const escape = (text: string): string => escaped(text, IN_COMBINED);
 
-const json = (text: string): string => `"${escaped(cutValue(text), IN_JSON)}"`;
+const json = (text: string): string => `"${escaped(text, IN_JSON)}"`;
 
-/** One pass over a text that {@link cutValue} made short, into bytes: texts that are joined cost several times as much. */
+/** A value as {@link cutValue} cuts it; the mark is added at last, because it would make safe text unsafe. */
 function escaped(text: string, escapes: readonly Uint8Array[]): string {
+  if (text.length <= VALUE_CHARACTERS_MAX) return escapedWhole(text, escapes);
+  return escapedWhole(text.slice(0, VALUE_CHARACTERS_MAX), escapes) + longEscape(CUT_MARK.charCodeAt(0));
+}
+
+/** One pass from bytes into bytes: to read a char of a text, or to join texts, takes several times as long. */
+function escapedWhole(text: string, escapes: readonly Uint8Array[]): string {
   if (!UNSAFE.test(text)) return text;
+  const length = unescaped.write(text, "utf16le");
   let end = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
+  for (let i = 0; i < length; i += 2) {
+    const code = unescaped[i]! | (unescaped[i + 1]! << 8);
+    if (IS_SAFE[code] === 1) {
+      scratch[end++] = code;
+      continue;
+    }
     const bytes = escapes[code] ?? Buffer.from(longEscape(code));
     for (let k = 0; k < bytes.length; k++) scratch[end++] = bytes[k]!;
   }
@@ -206,7 +217,9 @@ function escaped(text: string, escapes: readonly Uint8Array[]): string {
 
 const UNSAFE = /[^ !#-[\]-~]/;
 const ESCAPE_BYTES_MAX = "\\uHHHH".length;
-const scratch = Buffer.allocUnsafeSlow((VALUE_CHARACTERS_MAX + CUT_MARK.length) * ESCAPE_BYTES_MAX);
+const unescaped = Buffer.allocUnsafeSlow(VALUE_CHARACTERS_MAX * 2);
+const scratch = Buffer.allocUnsafeSlow(VALUE_CHARACTERS_MAX * ESCAPE_BYTES_MAX);
+const IS_SAFE = Uint8Array.from({ length: 256 }, (_, code) => (UNSAFE.test(String.fromCharCode(code)) ? 0 : 1));
 
 const hexEscape = (code: number): string => `\\x${code.toString(16).toUpperCase().padStart(2, "0")}`;
 const longEscape = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`;

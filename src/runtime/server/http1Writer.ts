@@ -7,7 +7,7 @@ import { HELD_UP_BYTES, SendPace } from "../sockets/sendPace.js";
 import { batch } from "../sockets/writeBatch.js";
 import { MessageFraming } from "../codec/http1/framing.js";
 
-/** Body pieces up to this size are copied after the head as text, whether they have to be copied or not. */
+/** Body pieces up to the first size are copied after what is held, as text; those that could stay where they are up to the second. */
 const JOINED_BYTES_MAX = 16_384;
 const JOINED_KEPT_BYTES_MAX = 2_048;
 /** Size of a piece for a client that has not shown yet that it reads; over TLS the encrypted copy is as long. */
@@ -87,7 +87,8 @@ export class ResponseWriter implements Guarded {
     const { framing } = this;
     framing.count(bytes.length);
     const [start, end] = [framing.pieceStart(bytes.length), framing.pieceEnd];
-    if (bytes.length + this.held.length <= (memory.copies ? JOINED_BYTES_MAX : JOINED_KEPT_BYTES_MAX)) {
+    const joins = memory.copies || bytes.length <= JOINED_KEPT_BYTES_MAX;
+    if (joins && bytes.length + this.held.length <= JOINED_BYTES_MAX) {
       this.held += start + latin1(bytes, 0, bytes.length) + end;
       return !this.pending;
     }
