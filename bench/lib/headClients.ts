@@ -142,6 +142,7 @@ const NEWEST = Buffer.from([0x80 | 62]);
 class Http2Client extends HeadClient {
   private readonly splitter = new FrameSplitter();
   private stream = 1;
+  private readonly open = new Set<number>();
   /** The field that is the newest entry of the proxy's table. */
   private entry = "";
 
@@ -184,6 +185,7 @@ class Http2Client extends HeadClient {
     const block = Buffer.concat(parts);
     const stream = this.stream;
     this.stream += 2;
+    this.open.add(stream);
     const flags = webSocket ? END_HEADERS : END_HEADERS | END_STREAM;
     return frame(Frame.HEADERS, flags, stream, block);
   }
@@ -192,13 +194,10 @@ class Http2Client extends HeadClient {
     for (const { type, flags, stream } of this.splitter.frames(bytes)) {
       if (type === Frame.SETTINGS && (flags & ACK) === 0)
         this.socket.write(frame(Frame.SETTINGS, ACK, 0, ""));
-      const ends = type === Frame.RST_STREAM || (flags & END_STREAM) !== 0;
-      if (
-        stream !== 0 &&
-        ends &&
-        (type === Frame.DATA || type === Frame.HEADERS || type === Frame.RST_STREAM)
-      )
-        this.over++;
+      const mayEnd = type === Frame.DATA || type === Frame.HEADERS;
+      const ends = type === Frame.RST_STREAM || (mayEnd && (flags & END_STREAM) !== 0);
+      // A response may end before its request: RST_STREAM then follows its end.
+      if (ends && this.open.delete(stream)) this.over++;
     }
   }
 }

@@ -39,139 +39,179 @@ function rowsOf(found: readonly Measured[]): Row[] {
 
 const SHOWN = 10;
 
+/** A head of which the cost was measured once or twice. */
 interface Suspect {
-  readonly feature: Feature;
-  readonly version: Version;
-  readonly field: HostileField;
+  readonly lab: HeadLab;
+  readonly name: string;
+  readonly fields: readonly HostileField[];
+  /** Cost of one of the fields, compared with a usual head. */
   readonly ratio: number;
 }
 
-interface Measured extends Suspect {
+interface Measured {
+  readonly feature: Feature;
+  readonly version: Version;
+  readonly field: HostileField;
   readonly ratios: readonly number[];
   readonly microseconds: number;
 }
 
+/** Names of each feature and version that are looked at again, and of which all patterns are tried. */
+const [LOOKED_AT_AGAIN, BY_PATTERN] = [6, 2];
+/** Heads that are measured at length. */
+const MEASURED = 20;
+/** Requests at a time. */
+const FEW = 4;
+const MANY = 48;
+/** Requests after which V8 has compiled the code that all of them need. */
+const WARM_UP = 1_500;
+
 /**
- * In three steps, each of which looks longer at fewer heads: all names, each with all patterns together; the patterns of
- * those that cost most; and the worst of these.
+ * Each step looks longer at fewer heads: all names, each once with some patterns together; those that cost most, again,
+ * because other work and the compiler add to what is measured once; all patterns of the dearest names; the dearest heads of
+ * all features.
  */
 export async function search(
   site: HeadSite,
-  bench: Pick<Bench, "note" | "rounds">,
+  { note, rounds, quick }: Pick<Bench, "note" | "rounds" | "quick">,
   names = fieldNames(),
 ): Promise<Measured[]> {
-  const suspects: Suspect[] = [];
-  for (const version of ["1.1", "2.0"] as const) {
-    for (const feature of FEATURES) {
-      bench.note(`${feature.name}, HTTP/${version}`);
-      const lab = await HeadLab.open(site, feature, version);
-      suspects.push(...(await suspectsOf(lab, names)));
-      lab.close();
+  const labs = FEATURES.flatMap((feature) => VERSIONS.map((version) => new HeadLab(site, feature, version)));
+  const heads: Suspect[] = [];
+  for (const [i, lab] of labs.entries()) {
+    note(`${lab.feature.name}, HTTP/${lab.version}`);
+    await lab.warmUp(i < VERSIONS.length ? WARM_UP : WARM_UP / 5);
+    const seen: Suspect[] = [];
+    for (const name of names)
+      seen.push(await lab.suspect(name, hostileFields(name, lab.version, quick ? SAMPLE : ALL)));
+    for (const { name } of dearest(await lookAgain(dearest(seen, LOOKED_AT_AGAIN)), BY_PATTERN)) {
+      const patterns: Suspect[] = [];
+      for (const field of hostileFields(name, lab.version, ALL))
+        patterns.push(await lab.suspect(name, new Array<HostileField>(FEW).fill(field)));
+      heads.push(...dearest(await lookAgain(dearest(patterns, FEW)), 1));
     }
   }
-  suspects.sort((a, b) => b.ratio - a.ratio);
   const measured: Measured[] = [];
-  for (const [i, suspect] of suspects.slice(0, MEASURED).entries()) {
-    bench.note(`measurement ${i + 1} of ${MEASURED}`);
-    measured.push(await measure(site, suspect, bench.rounds));
+  for (const suspect of dearest(heads, MEASURED)) {
+    note(`measurement ${measured.length + 1} of ${MEASURED}`);
+    measured.push(await measure(suspect, Math.max(3, rounds)));
   }
+  for (const lab of labs) lab.close();
   return measured.sort((a, b) => Math.min(...b.ratios) - Math.min(...a.ratios));
 }
 
-/** Heads that are measured at length. */
-const MEASURED = 16;
-/** Names of each feature whose patterns are measured one by one. */
-const NAMES = 3;
-/** Requests at a time. */
-const FEW = 6;
-const MANY = 48;
+const VERSIONS = ["1.1", "2.0"] as const;
 
-/** For each of the dearest names the pattern that costs most. */
-async function suspectsOf(lab: HeadLab, names: readonly string[]): Promise<Suspect[]> {
+const dearest = (suspects: readonly Suspect[], count: number): Suspect[] =>
+  [...suspects].sort((a, b) => b.ratio - a.ratio).slice(0, count);
+
+/** The lesser of two measurements counts. */
+async function lookAgain(suspects: readonly Suspect[]): Promise<Suspect[]> {
+  const again: Suspect[] = [];
+  for (const { lab, name, fields, ratio } of suspects) {
+    const second = await lab.suspect(name, fields);
+    again.push(second.ratio < ratio ? second : { ...second, ratio });
+  }
+  return again;
+}
+
+async function measure({ lab, fields }: Suspect, rounds: number): Promise<Measured> {
   const { feature, version } = lab;
-  const usual = await lab.usual(FEW, 5);
-  const costs: { name: string; microseconds: number }[] = [];
-  for (const name of names) {
-    const { microseconds } = await lab.cost(hostileFields(name, version, SAMPLE));
-    costs.push({ name, microseconds });
+  const field = fields[0]!;
+  const costs: Cost[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await lab.lookAtUsual(2);
+    costs.push(await lab.cost(new Array<HostileField>(MANY / 2).fill(field)));
   }
-  costs.sort((a, b) => b.microseconds - a.microseconds);
-  const suspects: Suspect[] = [];
-  for (const { name } of costs.slice(0, NAMES)) {
-    let worst: Suspect | undefined;
-    for (const field of hostileFields(name, version, ALL)) {
-      const { microseconds } = await lab.cost(new Array<HostileField>(FEW).fill(field));
-      const ratio = microseconds / usual;
-      if (worst === undefined || ratio > worst.ratio) worst = { feature, version, field, ratio };
-    }
-    suspects.push(worst!);
-  }
-  return suspects;
+  const microseconds = Math.min(...costs.map((cost) => cost.microseconds));
+  return { feature, version, field, ratios: costs.map((cost) => lab.ratio(cost)), microseconds };
 }
 
-async function measure(site: HeadSite, suspect: Suspect, rounds: number): Promise<Measured> {
-  const lab = await HeadLab.open(site, suspect.feature, suspect.version);
-  const fields = new Array<HostileField>(MANY).fill(suspect.field);
-  const costs: number[] = [];
-  let usual = Infinity;
-  for (let round = 0; round < Math.max(3, rounds); round++) {
-    usual = Math.min(usual, await lab.usual(MANY, 1));
-    costs.push((await lab.cost(fields)).microseconds);
-  }
-  lab.close();
-  // Other work can only add to the time of either: the least usual request is the one to compare with.
-  const ratios = costs.map((microseconds) => microseconds / usual);
-  return { ...suspect, ratios, microseconds: Math.min(...costs) };
+interface Cost {
+  readonly microseconds: number;
+  /** Whether each request had a connection of its own, because the proxy closes it. */
+  readonly alone: boolean;
 }
+
+const CLOSE: HostileField = { name: "connection", value: "close", times: 1 };
 
 /** Sends heads of one feature over one version of HTTP, and tells what each costs the proxy. */
 class HeadLab {
-  private constructor(
+  /** Microseconds of a usual head, the least so far: other work on the machine can only add to them. */
+  private usual = Infinity;
+  /** The same of a head after whose response the proxy closes the connection. */
+  private usualAlone = Infinity;
+  private client: HeadClient | undefined = undefined;
+
+  constructor(
     private readonly site: HeadSite,
     readonly feature: Feature,
     readonly version: Version,
-    private client: HeadClient,
   ) {}
 
-  static async open(site: HeadSite, feature: Feature, version: Version): Promise<HeadLab> {
-    const lab = new HeadLab(site, feature, version, await HeadLab.connect(site, feature, version));
-    await lab.usual(FEW, 3);
-    return lab;
-  }
-
-  private static connect(site: HeadSite, feature: Feature, version: Version): Promise<HeadClient> {
-    const port = version === "1.1" ? site.http : site.https;
-    return HeadClient.connect(version, port, ADDRESSES[feature.trusted === true ? 1 : 0]);
-  }
-
   close(): void {
-    this.client.close();
+    this.client?.close();
   }
 
-  /** Microseconds of a usual request; the least of some batches. */
-  async usual(count: number, batches: number): Promise<number> {
-    let least = Infinity;
+  async warmUp(requests: number): Promise<void> {
+    await this.cost(new Array<undefined>(requests).fill(undefined));
+    await this.lookAtUsual(3);
+  }
+
+  async lookAtUsual(batches: number): Promise<void> {
     for (let i = 0; i < batches; i++) {
-      const { microseconds } = await this.cost(new Array<undefined>(count).fill(undefined));
-      least = Math.min(least, microseconds);
+      const { microseconds } = await this.cost(new Array<undefined>(MANY).fill(undefined));
+      this.usual = Math.min(this.usual, microseconds);
+      const alone = await this.cost(new Array<HostileField>(FEW).fill(CLOSE));
+      this.usualAlone = Math.min(this.usualAlone, alone.microseconds);
     }
-    return least;
   }
 
-  /** Microseconds of CPU for each of the requests. After a refusal that closes the connection, the rest is sent anew. */
-  async cost(fields: readonly (HostileField | undefined)[]): Promise<{ microseconds: number }> {
+  ratio({ microseconds, alone }: Cost): number {
+    return microseconds / (alone ? this.usualAlone : this.usual);
+  }
+
+  async suspect(name: string, fields: readonly HostileField[]): Promise<Suspect> {
+    return { lab: this, name, fields, ratio: this.ratio(await this.cost(fields)) };
+  }
+
+  /**
+   * What one of the requests costs. If the proxy closes the connection after one of them, it has received those behind in
+   * vain: then each is sent alone. What a new connection costs does not count.
+   */
+  async cost(fields: readonly (HostileField | undefined)[]): Promise<Cost> {
     let nanoseconds = 0;
+    let alone = false;
+    let before: number | undefined;
     for (let sent = 0; sent < fields.length;) {
-      if (this.client.closed) this.client = await HeadLab.connect(this.site, this.feature, this.version);
-      const left = fields.slice(sent);
-      const batch = this.feature.responds === true ? left.slice(0, runOf(left)) : left;
-      const requests = batch.map((field) => this.request(field));
-      const before = await this.settled();
-      const over = await this.client.send(requests);
+      const client = await this.connected();
+      before ??= await this.settled();
+      const batch = this.batchOf(fields, sent, alone ? 1 : MANY);
+      await client.send(batch.map((field) => this.request(field)));
+      if (client.closed && !alone) {
+        [nanoseconds, sent, alone, before] = [0, 0, true, undefined];
+        continue;
+      }
+      sent += batch.length;
+      if (!alone && sent < fields.length) continue;
       nanoseconds += (await this.settled()) - before;
-      sent += this.client.closed ? Math.max(1, over) : batch.length;
+      before = undefined;
     }
-    return { microseconds: nanoseconds / 1000 / fields.length };
+    return { microseconds: nanoseconds / 1000 / fields.length, alone };
+  }
+
+  private async connected(): Promise<HeadClient> {
+    if (this.client !== undefined && !this.client.closed) return this.client;
+    const port = this.version === "1.1" ? this.site.http : this.site.https;
+    const from = ADDRESSES[this.feature.trusted === true ? 1 : 0];
+    return (this.client = await HeadClient.connect(this.version, port, from));
+  }
+
+  /** What is sent in one write from an index on: an upstream sends one kind of head at a time. */
+  private batchOf<T>(fields: readonly T[], from: number, count: number): readonly T[] {
+    const batch = fields.slice(from, from + count);
+    const other = this.feature.responds === true ? batch.findIndex((field) => field !== batch[0]) : -1;
+    return other === -1 ? batch : batch.slice(0, other);
   }
 
   private request(field: HostileField | undefined): HeadRequest {
@@ -182,10 +222,14 @@ class HeadLab {
     return request;
   }
 
-  /** CPU nanoseconds of the worker, when it has nothing more to do: of a thread that runs the kernel tells too few. */
+  /**
+   * CPU nanoseconds of the worker, when it has nothing more to do: of a thread that runs the kernel tells too few. Of one
+   * that waits for a core it tells all, so a busy machine is not waited for.
+   */
   private async settled(): Promise<number> {
     const folder = `/proc/${this.site.worker}`;
-    for (let idle = 0, looks = 0; idle < 2 && looks < LOOKS_MAX; looks++) {
+    const end = performance.now() + SETTLED_MS;
+    for (let idle = 0; idle < 2 && performance.now() < end;) {
       await turn();
       const state = /\) (\S)/.exec(readFileSync(`${folder}/stat`, "latin1"))?.[1];
       idle = state === "S" ? idle + 1 : 0;
@@ -197,10 +241,4 @@ class HeadLab {
   }
 }
 
-const LOOKS_MAX = 100_000;
-
-/** How many of the first fields are the same: an upstream sends one at a time. */
-function runOf(fields: readonly (HostileField | undefined)[]): number {
-  const other = fields.findIndex((field) => field !== fields[0]);
-  return other === -1 ? fields.length : other;
-}
+const SETTLED_MS = 20;

@@ -219,7 +219,9 @@ const UNSAFE = /[^ !#-[\]-~]/;
 const ESCAPE_BYTES_MAX = "\\uHHHH".length;
 const unescaped = Buffer.allocUnsafeSlow(VALUE_CHARACTERS_MAX * 2);
 const scratch = Buffer.allocUnsafeSlow(VALUE_CHARACTERS_MAX * ESCAPE_BYTES_MAX);
-const IS_SAFE = Uint8Array.from({ length: 256 }, (_, code) => (UNSAFE.test(String.fromCharCode(code)) ? 0 : 1));
+const IS_SAFE = Uint8Array.from({ length: 256 }, (_, code) =>
+  UNSAFE.test(String.fromCharCode(code)) ? 0 : 1,
+);
 
 const hexEscape = (code: number): string => `\\x${code.toString(16).toUpperCase().padStart(2, "0")}`;
 const longEscape = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`;
