@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import * as net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import {
@@ -16,6 +15,7 @@ import { loadUpstreamTls } from "../src/runtime/load/upstreamTls.js";
 import { LogFiles } from "../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { issue, type Issued } from "./certificates.js";
+import { publicFolder } from "./publicFolder.js";
 
 /** One proxy in this process that serves the same routes over HTTP/1.1 in plain and in TLS, and over HTTP/2. */
 export interface EveryProtocol {
@@ -39,7 +39,7 @@ export async function startEveryProtocol(options: {
   /** Of the access log. */
   readonly format?: "json";
 }): Promise<EveryProtocol> {
-  const folder = mkdtempSync(join(tmpdir(), "portico-every-"));
+  const folder = publicFolder("portico-every-");
   const { key, cert } = await (certificate ??= issue({ type: "ec" }));
   const files = { certificate: "/unused.pem", key: "/unused.pem" };
   const parsed = parseConfig({

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import {
@@ -16,6 +15,7 @@ import { dhParametersPem, proxyConfigText } from "../src/render/index.js";
 import { freePorts } from "./ports.js";
 import { sharedBundle } from "./sharedBundle.js";
 import { sharedFile } from "./sharedFile.js";
+import { publicFolder } from "./publicFolder.js";
 
 const HOST = "127.0.0.1";
 
@@ -59,9 +59,8 @@ export interface FrontEnd {
 }
 
 export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd> {
-  const folder = mkdtempSync(join(tmpdir(), "portico-front-end-"));
+  const folder = publicFolder("portico-front-end-");
   // The media directory has to be readable for others (service 2.8).
-  chmodSync(folder, 0o755);
   const [plainPort, tlsPort, redirectPort] = await freePorts(3);
   const paths = { folder, logDirectory: join(folder, "logs"), config: join(folder, "portico.json") };
   writeTlsFiles(folder, JSON.parse(readFileSync(await issued(), "utf8")) as Issued);

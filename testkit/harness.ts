@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import * as net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   formatProblem,
@@ -15,6 +14,7 @@ import { Http1Connections } from "../src/runtime/server/connections.js";
 import { LogFiles } from "../src/runtime/logs/logFiles.js";
 import { compileRoutes } from "../src/runtime/actions/compileRoutes.js";
 import { freePort } from "./ports.js";
+import { publicFolder } from "./publicFolder.js";
 
 export interface ProxyOptions {
   readonly routes: readonly RouteInput[];
@@ -36,7 +36,7 @@ export interface TestProxy {
 
 /** Serves the routes on one http listener; the default server is the only one and responds for every host. */
 export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
-  const folder = mkdtempSync(join(tmpdir(), "portico-test-"));
+  const folder = publicFolder("portico-test-");
   const port = await freePort();
   const parsed = parseConfig({
     version: 1,

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { ProxyConfigInput } from "../src/model/index.js";
 import { WITHOUT } from "../src/runtime/sockets/node/pieces.js";
 import { sharedFile } from "./sharedFile.js";
 import { eventually } from "./waiting.js";
+import { publicFolder } from "./publicFolder.js";
 
 /** The runtime as users run it, in processes of its own. */
 
@@ -62,8 +62,7 @@ const bundled = (): Promise<string> =>
 
 /** A folder that any user may look into, removed when the tests are over. */
 export function openFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "portico-life-"));
-  chmodSync(folder, 0o755);
+  const folder = publicFolder("portico-life-");
   folders.push(folder);
   return folder;
 }

@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readlinkSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
@@ -9,6 +8,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProto
 import { END_STREAM, Frame, RawClient } from "../../testkit/http2RawClient.js";
 import { connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /**
  * Whoever ends an exchange, in whatever state it is: what was acquired for it is given back, and it is counted out. The
@@ -24,7 +24,7 @@ let upstream: RawUpstream;
 let front: EveryProtocol;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "portico-ends-"));
+  folder = publicFolder("portico-ends-");
   writeFileSync(join(folder, "large.bin"), "x");
   truncateSync(join(folder, "large.bin"), LARGE_BYTES);
 });

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { connectTo, parseResponse } from "../../testkit/peers.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /**
  * A client that ends its side in the midst of a response, and reads on. (After a close_notify of TLS 1.2 nothing more is
@@ -15,7 +15,7 @@ let folder: string;
 let front: EveryProtocol;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "portico-half-closed-"));
+  folder = publicFolder("portico-half-closed-");
   writeFileSync(join(folder, "large"), Buffer.alloc(BYTES));
   front = await startEveryProtocol({
     routes: [{ name: "files", path: "/", action: { type: "staticFiles", directory: folder } }],

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
@@ -8,6 +7,7 @@ import { eventually } from "../../testkit/waiting.js";
 import { logEntries } from "../../testkit/logEntries.js";
 import { ERROR_PAGE_BYTES_MAX, type ProxyConfigInput } from "../../src/model/index.js";
 import type { Http2Connection } from "../../src/runtime/server/http2Connection.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /** Pages of the administrator's in place of the proxy's own error pages, over every protocol. */
 
@@ -57,7 +57,7 @@ const virtualServer = (): ProxyConfigInput["virtualServers"][number] => ({
 });
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "portico-pages-"));
+  folder = publicFolder("portico-pages-");
   writeFileSync(join(folder, "a.txt"), "0123456789", { mode: 0o644 });
   upstream = await new RawUpstream((peer) => script(peer)).listen();
   const down = await new RawUpstream().listen();

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { connectTo, exchange } from "../../testkit/peers.js";
 import { CONTENT_BYTES_MAX } from "../../src/runtime/actions/fileCache.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /**
  * A response leaves at the end of the turn, when the next request of the connection may have begun: that the one has left
@@ -20,7 +20,7 @@ let folder: string;
 let front: EveryProtocol;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "portico-pipelined-"));
+  folder = publicFolder("portico-pipelined-");
   for (const [name, size] of Object.entries(SIZES)) {
     writeFileSync(join(folder, name), Buffer.alloc(size));
     utimesSync(join(folder, name), 0, 0);

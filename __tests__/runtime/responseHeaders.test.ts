@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { responseOf, ask, connectHttp2 } from "../../testkit/http2Server.js";
 import { type Accepted, connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /** Fields that the config sets and removes, in responses of every kind and over every protocol (decisions 5.5 and 5.6). */
 
@@ -50,7 +50,7 @@ const virtualServer = (): ProxyConfigInput["virtualServers"][number] => ({
 });
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "portico-fields-"));
+  folder = publicFolder("portico-fields-");
   writeFileSync(join(folder, "a.txt"), "0123456789", { mode: 0o644 });
   upstream = await new RawUpstream((peer) => script(peer)).listen();
   const down = await new RawUpstream().listen();

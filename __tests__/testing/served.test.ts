@@ -1,14 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startProxy, type TestProxy } from "../../testkit/harness.js";
 import { exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import type { RouteInput } from "../../src/model/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /** `resolve` and the proxy itself, asked the same. */
 
-const folder = mkdtempSync(join(tmpdir(), "portico-served-"));
+const folder = publicFolder("portico-served-");
 for (const name of ["a/index.html", "a/b c.txt", "a/é.txt", "a-side"]) {
   mkdirSync(join(folder, "a"), { recursive: true });
   writeFileSync(join(folder, name), join(folder, name));

@@ -1,14 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import * as http from "node:http";
 import type { ClientHttp2Session } from "node:http2";
 import * as https from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { connectHttp2, responseOf } from "../../testkit/http2Session.js";
 import { LoopbackServer, respondingWhole } from "../../testkit/peers.js";
 import type { Asked, Parts } from "./generate.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /** What a client got, and by it what happened to its request. */
 export interface Served {
@@ -21,7 +21,7 @@ export interface Served {
 
 /** Upstreams that say what they got, and directories whose files say where they are. */
 export async function startParts(): Promise<Parts & { stop(): Promise<void> }> {
-  const folder = mkdtempSync(join(tmpdir(), "portico-replayed-"));
+  const folder = publicFolder("portico-replayed-");
   const directories = ["one", "two"].map((name) => join(folder, name));
   for (const directory of directories)
     for (const below of ["", "a", "a/b", "files", "b"]) {

@@ -2,18 +2,17 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { dhParametersPem } from "../../src/render/dhParameters.js";
 import { issue } from "../../testkit/certificates.js";
 import { randomText } from "../../testkit/random.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 
 /** Deployment of the service: plain HTTP (service 4.1) or TLS (service 4.3). */
 export type Mode = "plain" | "tls";
@@ -84,8 +83,7 @@ export const logsOf = (mode: Mode, { folder }: SitePaths): string =>
   path.join(folder, `portico-${mode}`, "logs");
 
 export async function createSite(): Promise<Site> {
-  const folder = mkdtempSync(path.join(tmpdir(), "portico-nginx-"));
-  chmodSync(folder, 0o755);
+  const folder = publicFolder("portico-nginx-");
   const site: Site = {
     ...sitePaths(folder),
     user: unprivilegedUser(),

@@ -2,9 +2,11 @@ import fs from "node:fs";
 import { promisify } from "node:util";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { type ActionOf, belowDirectory, CODING_SUFFIXES, type ContentCoding } from "../../model/serving.js";
+import { closedToOthers, followOwnLinks, linkText } from "../load/openToOthers.js";
+import { fsPath, shown } from "../load/pathText.js";
 import { systemError, systemReason } from "../load/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
-import { explainDenial, fsPath, shown } from "./permissions.js";
+import { explainDenial } from "./permissions.js";
 
 /** The target of a path: a file, a directory that was requested without its slash, or the reason for neither. */
 export type Found = FoundFile | { readonly kind: "directory" } | Failure;
@@ -28,8 +30,8 @@ export interface DescriptorOwner {
 }
 
 /**
- * Finds files below a directory. Nothing is opened by name twice: an opened file is judged by its descriptor, so
- * swapping a link between a check and its use achieves nothing.
+ * Finds files below a directory that others may read (`openToOthers.ts`). Nothing is opened by name twice: an opened file
+ * is judged by its descriptor, so swapping a link between a check and its use achieves nothing.
  */
 export class FileLookup {
   private readonly directory: string;
@@ -92,11 +94,13 @@ export class FileLookup {
       const fd = await this.reopen(file);
       if (fd === undefined) return false;
       try {
-        if (this.config.symlinks === "anywhere") return true;
-        const real = await pathOfDescriptor(fd, file.path, file.stats);
         const rest = file.path.slice(this.directory.length);
         const root = await this.root();
-        return real !== undefined && this.linkRefusal(real, file.path, rest, root) === undefined;
+        if (typeof root === "object") return false;
+        const real = await pathOfDescriptor(fd, file.path, file.stats);
+        return (
+          real !== undefined && (await this.refusal(real, file.stats, file.path, rest, root)) === undefined
+        );
       } finally {
         fs.close(fd, ignore);
       }
@@ -150,16 +154,17 @@ export class FileLookup {
   ): Promise<Found> {
     const path = this.directory + rest;
     const checkedAt = Date.now();
-    let root: string | undefined;
+    let root: Awaited<ReturnType<typeof this.root>>;
     let fd: number;
     try {
-      root = this.config.symlinks === "anywhere" ? undefined : await this.root();
+      root = await this.root();
+      if (typeof root === "object") return root;
       const at = root === undefined ? path : belowDirectory(root) + rest;
       fd = await open(fsPath(at === "" ? "/" : at), READ);
     } catch (error) {
       const failed = systemError(error);
       // The directory may be a different one now.
-      const moved = root !== undefined && (await this.root().catch(ignore)) !== root;
+      const moved = (await this.root().catch(ignore)) !== root;
       return moved && attempts > 0 ? this.open(rest, coding, attempts - 1) : openFailure(path, failed);
     }
     let found: Found | undefined;
@@ -192,15 +197,15 @@ export class FileLookup {
     coding: ContentCoding | undefined,
   ): Promise<Found | undefined> {
     const stats = await fstat(fd, BIGINT);
-    if (root !== undefined) {
-      const real = await pathOfDescriptor(fd, path, stats);
-      if (real === undefined) return undefined;
-      const refused = this.linkRefusal(real, path, rest, root);
-      if (refused !== undefined) return refused;
-    }
+    const real = await pathOfDescriptor(fd, path, stats);
+    if (real === undefined) return undefined;
+    // A pipe by way of another descriptor has no path.
+    if (!real.startsWith("/")) return notRegular(path);
+    const refused = await this.refusal(real, stats, path, rest, root);
+    if (refused !== undefined) return refused === "moved" ? undefined : refused;
     if (stats.isDirectory()) return { kind: "directory" };
     // nginx responds with 404 for anything else: a device, a FIFO, a socket.
-    if (!stats.isFile()) return failure(404, "crit", `"${shown(path)}" is not a regular file`);
+    if (!stats.isFile()) return notRegular(path);
     const small = stats.size <= CONTENT_BYTES_MAX;
     const content = small ? await readWhole(fd, Number(stats.size)) : undefined;
     // A file that changed while it was read is sent from the disk, which notices a change in the middle.
@@ -208,10 +213,25 @@ export class FileLookup {
     return { kind: "file", file: describeFile(path, stats, whole, this.config, checkedAt, coding) };
   }
 
-  /** Why the path to an open file is not allowed, by the route's rule for symbolic links. */
-  private linkRefusal(real: string, path: string, rest: string, root: string): Failure | undefined {
-    const straight = belowDirectory(root) + rest.replace(/\/$/, "");
-    if (real === straight || (straight === "" && real === "/")) return undefined;
+  /** Why an open file may not be sent; `moved` if it is no longer at that path. */
+  private async refusal(
+    real: string,
+    stats: fs.BigIntStats,
+    path: string,
+    rest: string,
+    root: string | undefined,
+  ): Promise<Failure | "moved" | undefined> {
+    const straight = belowDirectory(root ?? this.directory) + rest.replace(/\/$/, "");
+    const isStraight = real === straight || (straight === "" && real === "/");
+    const refused = isStraight || root === undefined ? undefined : this.linkRefusal(real, path, root);
+    if (refused !== undefined) return refused;
+    const closed = await closedToOthers(real, stats, isStraight ? "straight" : "link");
+    if (closed === undefined || closed === "moved") return closed;
+    return failure(403, "error", `"${shown(path)}" is not open to others: ${closed.why}`);
+  }
+
+  /** Why a path through links is not allowed, by the route's rule for symbolic links. */
+  private linkRefusal(real: string, path: string, root: string): Failure | undefined {
     if (this.config.symlinks === "never")
       return failure(403, "error", `"${shown(path)}" leads through a symbolic link, and symlinks is "never"`);
     if (real === root || real.startsWith(`${belowDirectory(root)}/`)) return undefined;
@@ -219,9 +239,12 @@ export class FileLookup {
     return failure(403, "error", `"${shown(path)}" ${target}; allow it with symlinks "anywhere"`);
   }
 
-  /** Where the directory is, links resolved. */
-  private root(): Promise<string> {
-    return realPath(this.directory === "" ? "/" : this.directory);
+  /** Where the directory is, links resolved; undefined if links may lead anywhere. */
+  private async root(): Promise<string | undefined | Failure> {
+    if (this.config.symlinks === "anywhere") return undefined;
+    const followed = await followOwnLinks(this.directory === "" ? "/" : this.directory);
+    if ("real" in followed) return followed.real;
+    return failure(403, "error", `${linkText(followed.link)}; or allow it with symlinks "anywhere"`);
   }
 }
 
@@ -273,6 +296,11 @@ async function readWhole(fd: number, size: number): Promise<Buffer | undefined> 
   const content = Buffer.allocUnsafeSlow(size);
   const { bytesRead } = await read(fd, content, 0, size, 0);
   return bytesRead === size ? content : undefined;
+}
+
+/** The response for a device, a FIFO, a socket. */
+function notRegular(path: string): Failure {
+  return failure(404, "crit", `"${shown(path)}" is not a regular file`);
 }
 
 /** The response for a file that is another one each time it is looked at: a client may try again. */

@@ -1,5 +1,8 @@
 import fs from "node:fs";
 import { posix } from "node:path";
+import { chmodCommand, fsPath, shown, withMode } from "../load/pathText.js";
+
+export { chmodCommand, fsPath, shown };
 
 /**
  * Why a file below a directory cannot be read, and the fix (service 2.8): directories need read and execute permission
@@ -15,30 +18,6 @@ export async function explainDenial(path: string): Promise<string> {
     // It changed in the meantime, or a link is broken: the next request will show it.
     return "the reason is gone";
   }
-}
-
-/** A path of one char a byte as the file system takes it. */
-export function fsPath(path: string): Buffer {
-  return Buffer.from(path, "latin1");
-}
-
-/** The same for a line of text: UTF-8 if it is valid UTF-8, and nothing that could end the quoted path or the line. */
-export function shown(path: string): string {
-  return fsPath(path)
-    .toString("utf8")
-    .replace(/["\p{Cc}]/gu, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
-}
-
-/** The command that gives a permission, to be pasted into a shell. */
-export function chmodCommand(grant: "o+r" | "o+rx", path: string): string {
-  const name = fsPath(path).toString("utf8");
-  const printable = Buffer.from(name).equals(fsPath(path)) && !/\p{Cc}/u.test(name);
-  if (printable) return `chmod ${grant} '${name.replaceAll("'", "'\\''")}'`;
-  const escaped = path.replace(
-    /[^ !"#-&(-[\]-~]/g,
-    (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
-  );
-  return `chmod ${grant} $'${escaped}'`;
 }
 
 const LINKS_MAX = 8;
@@ -77,12 +56,11 @@ async function advise(reached: string, lacks: "read" | "execute", grant: "o+r" |
   const path = (await fs.promises.realpath(fsPath(reached), "buffer")).toString("latin1");
   const stats = await fs.promises.stat(fsPath(path));
   const kind = stats.isDirectory() ? "directory" : "file";
-  const mode = (stats.mode & 0o7777).toString(8).padStart(4, "0");
   const others = lacks === "read" ? 0o4 : 0o1;
   if ((stats.mode & others) !== 0) {
-    const place = `${kind} "${shown(path)}" has mode ${mode}, which allows others to ${lacks}`;
+    const place = `${withMode(kind, path, stats.mode)} allows others to ${lacks}`;
     return `${place}; look at its owner and group, ACLs, and the sandbox of the service`;
   }
   const fix = chmodCommand(grant, path);
-  return `${kind} "${shown(path)}" (mode ${mode}) lacks ${lacks} permission; fix it with: ${fix}`;
+  return `${withMode(kind, path, stats.mode)} lacks ${lacks} permission for others; fix it with: ${fix}`;
 }

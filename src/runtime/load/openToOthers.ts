@@ -1,0 +1,191 @@
+import type { BigIntStats, Stats } from "node:fs";
+import { lstat, readlink, realpath, stat } from "node:fs/promises";
+import { delimiter, dirname, posix } from "node:path";
+import { HANDED_OVER } from "./credentials.js";
+import { chmodCommand, fsPath, shown, withMode } from "./pathText.js";
+
+/*
+ * Which files the proxy shows to clients (service 2.3). The proxy can read more than the users of its host can: keys, its
+ * state, its own process. A user who can make links must not have these sent. So the proxy sends only files that others
+ * may read, below directories that others may enter, and nothing from places that look different to the proxy than to
+ * other users. Groups and access control lists do not count.
+ *
+ * Paths have one char a byte.
+ */
+
+/** Why a file that is open may not be sent; `moved` if the path no longer leads to it. */
+export type Closed = "moved" | { readonly why: string };
+
+/** Whether a path was reached straight, or through a link, to which the advice must not open the target. */
+export type Way = "straight" | "link";
+
+/**
+ * Judges an open file or directory by its real path and its state.
+ *
+ * The directories are looked up by name after the file was opened. They cannot be exchanged for others that are open:
+ * `real` is where the file really is, and whoever cannot rename the directories above a secret cannot change that path.
+ *
+ * @param real its path without links
+ */
+export async function closedToOthers(
+  real: string,
+  opened: BigIntStats,
+  way: Way,
+): Promise<Closed | undefined> {
+  const paths = directoriesAbove(real);
+  const [places, there, ...above] = await Promise.all([
+    ownPlaces(),
+    lstat(fsPath(real), BIGINT),
+    ...paths.map((path) => lstat(fsPath(path), BIGINT)),
+  ]);
+  if (there.ino !== opened.ino || there.dev !== opened.dev) return "moved";
+  const place = places.placeOf(real, opened, above);
+  if (place !== undefined) return closedPlace(place);
+  for (const [i, { mode }] of above.entries()) {
+    if ((mode & OTHERS_ENTER) === 0n) return lacks("directory", paths[i]!, mode, way);
+  }
+  return closedFile(real, opened, way);
+}
+
+/** The part of this that does not depend on directories. */
+export function closedFile(real: string, opened: BigIntStats, way: Way): Closed | undefined {
+  if (opened.isDirectory() || (opened.mode & OTHERS_READ) !== 0n) return undefined;
+  return lacks("file", real, opened.mode, opened.nlink > 1n ? "link" : way);
+}
+
+const OTHERS_READ = 0o4n;
+const OTHERS_ENTER = 0o1n;
+const BIGINT = { bigint: true } as const;
+
+function lacks(kind: "file" | "directory", path: string, mode: bigint, way: Way): Closed {
+  const [right, grant] = kind === "file" ? (["read", "o+r"] as const) : (["execute", "o+rx"] as const);
+  const advice =
+    way === "link"
+      ? "a link leads there: remove the link, unless every user may read its target"
+      : `fix it with: ${chmodCommand(grant, path)}`;
+  return { why: `${withMode(kind, path, Number(mode))} lacks ${right} permission for others; ${advice}` };
+}
+
+function closedPlace(place: string): Closed {
+  return {
+    why: `it is in "${shown(place)}", and nothing from there is sent; remove the link or mount that leads there`,
+  };
+}
+
+/** `/`, `/srv`, `/srv/media` for `/srv/media/file`; nothing for `/`. */
+function directoriesAbove(real: string): string[] {
+  const paths: string[] = [];
+  for (let at = real; at !== "/";) paths.push((at = posix.dirname(at)));
+  return paths.reverse();
+}
+
+/** File systems of the kernel, whose files differ for each process, and the places of secrets. */
+const KERNEL = ["/proc", "/sys", "/dev"];
+const SECRETS = ["/run/credentials", "/run/secrets"];
+
+/** A directory for files of all users, as `/tmp` is. */
+const SHARED_MEMORY = "/dev/shm";
+
+/** systemd tells a service the directories that it makes for the service. */
+const OWN_DIRECTORIES = [
+  ...[HANDED_OVER, "CREDENTIALS_DIRECTORY", "STATE_DIRECTORY", "RUNTIME_DIRECTORY"],
+  ...["LOGS_DIRECTORY", "CACHE_DIRECTORY"],
+];
+
+/** The places of which nothing is sent: by name, by the directory itself (bind mounts), and whole file systems. */
+class Places {
+  private readonly inodes = new Map<string, string>();
+  private readonly devices = new Map<bigint, string>();
+
+  private constructor(private readonly names: readonly string[]) {}
+
+  static async look(env: NodeJS.ProcessEnv): Promise<Places> {
+    const own = OWN_DIRECTORIES.flatMap((name) => (env[name] ?? "").split(delimiter));
+    const names = [...KERNEL, ...SECRETS, ...own.filter((path) => path.startsWith("/") && path !== "/")];
+    const places = new Places(names);
+    await Promise.all(names.map((name) => places.add(name).catch(() => undefined)));
+    return places;
+  }
+
+  private async add(name: string): Promise<void> {
+    const [found, parent] = await Promise.all([stat(name, BIGINT), stat(dirname(name), BIGINT)]);
+    this.inodes.set(identity(found), name);
+    // systemd mounts each service's credentials, and the state on disk may be a mount that is shared with media.
+    const isWhole = KERNEL.includes(name) || name.startsWith("/run/credentials/");
+    if (isWhole && found.dev !== parent.dev) this.devices.set(found.dev, name);
+  }
+
+  placeOf(real: string, opened: BigIntStats, above: readonly BigIntStats[]): string | undefined {
+    const isShared = real.startsWith(`${SHARED_MEMORY}/`);
+    const named = this.names.find((name) => real === name || real.startsWith(`${name}/`));
+    if (named !== undefined && !(isShared && named === "/dev")) return named;
+    const device = this.devices.get(opened.dev);
+    if (device !== undefined) return device;
+    for (const directory of [...above, opened].slice(isShared ? 2 : 0)) {
+      const name = this.inodes.get(identity(directory));
+      if (name !== undefined) return name;
+    }
+    return undefined;
+  }
+}
+
+const identity = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
+
+/** Places come and go: a reload makes the directory of renewed credentials. */
+const PLACES_MS = 1_000;
+let known: { readonly places: Promise<Places>; readonly at: number } | undefined;
+
+function ownPlaces(): Promise<Places> {
+  const now = performance.now();
+  if (known === undefined || now - known.at >= PLACES_MS)
+    known = { places: Places.look(process.env), at: now };
+  return known.places;
+}
+
+/** Where a path of the config leads, or the link on it that is not followed. */
+export type Followed = { readonly real: string } | { readonly link: string };
+
+/**
+ * Follows a path of the config: only links that root or the proxy's own user made, in directories that nobody else can
+ * change. Another user could have any file of the proxy sent by such a link.
+ */
+export async function followOwnLinks(path: string): Promise<Followed> {
+  const real = (await realpath(fsPath(path), "buffer")).toString("latin1");
+  if (real === path) return { real };
+  const rest = path.split("/");
+  let at = "/";
+  let own = isOwn(await lstat(at));
+  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+    if (name === "" || name === ".") continue;
+    if (name === "..") {
+      at = posix.dirname(at);
+      continue;
+    }
+    const here = posix.join(at, name);
+    const found = await lstat(fsPath(here));
+    if (!found.isSymbolicLink()) {
+      at = here;
+      own &&= isOwn(found);
+      continue;
+    }
+    if (!own || !isOurs(found)) return { link: here };
+    const target = (await readlink(fsPath(here), "buffer")).toString("latin1");
+    if (target.startsWith("/")) at = "/";
+    rest.unshift(...target.split("/"));
+  }
+  return { real: at };
+}
+
+const isOurs = ({ uid }: Stats): boolean => uid === 0 || uid === process.geteuid!();
+
+/** Whether nobody else can replace the entries of a directory; with the sticky bit (`/tmp`), others can only add some. */
+const isOwn = (found: Stats): boolean =>
+  isOurs(found) && ((found.mode & 0o022) === 0 || (found.mode & 0o1000) !== 0);
+
+/** Why a link is not followed, and what to do. */
+export function linkText(link: string): string {
+  return (
+    `"${shown(link)}" is a symbolic link that a user other than root can have made, and is not followed; ` +
+    "let only root change the link and the directories above it, or use the path that the link leads to"
+  );
+}
