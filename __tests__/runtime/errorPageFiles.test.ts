@@ -1,9 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chownSync, lchownSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { exchange } from "../../testkit/peers.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePort } from "../../testkit/ports.js";
+import { testWith } from "../../testkit/testWith.js";
 import { eventually } from "../../testkit/waiting.js";
 import { formatProblem, parseConfig, type ProxyConfigInput } from "../../src/model/index.js";
 import { loadConfig, loadedStateOf } from "../../src/runtime/load/loadConfig.js";
@@ -41,6 +43,21 @@ test.each<readonly [string, () => void, RegExp]>([
     /has 32769 bytes \[config\.bad-error-page\]/,
   ],
   [
+    "others may not read",
+    () => writeFileSync(at("page"), "x", { mode: 0o640 }),
+    /may not be sent to clients: file ".*" \(mode 0640\) lacks read permission for others; fix it with: chmod o\+r '.*' \[files\.unreadable\]/,
+  ],
+  [
+    "is a FIFO",
+    () => execFileSync("mkfifo", ["-m", "644", at("page")]),
+    /may not be sent to clients: it is not a regular file \[files\.unreadable\]/,
+  ],
+  [
+    "leads to the proxy's own process",
+    () => symlinkSync("/proc/self/status", at("page")),
+    /may not be sent to clients: it is in "\/proc", and nothing from there is sent/,
+  ],
+  [
     "has a placeholder of its own",
     () => writeFileSync(at("page"), "{{error}}"),
     /contains an unknown placeholder \[config\.bad-error-page\]\n +received: "\{\{error\}\}"\n +allowed: +\{\{status\}\}, /,
@@ -52,6 +69,26 @@ test.each<readonly [string, () => void, RegExp]>([
   expect(text).toMatch(expected);
   expect(text.startsWith(`${FIELD} (${at("page")}): `)).toBe(true);
 });
+
+testWith("root")(
+  "a link that another user made is not followed; root's own is, where only root can change it",
+  async () => {
+    writeFileSync(at("target"), "<p>{{status}}");
+    symlinkSync("target", at("page"));
+    const loaded = async () => {
+      const result = await load(site(at("page")));
+      return result.ok ? "ok" : result.problems.map(({ message }) => message).join();
+    };
+    expect(await loaded()).toBe("ok");
+    lchownSync(at("page"), 42_424, 42_424);
+    expect(await loaded()).toMatch(
+      /^may not be sent to clients: ".*\/page" is a symbolic link that a user other/,
+    );
+    lchownSync(at("page"), 0, 0);
+    chownSync(folder, 42_424, 42_424);
+    expect(await loaded()).toMatch(/is a symbolic link that a user other than root can have made/);
+  },
+);
 
 test("a file is reported once, however many virtual servers name it, and is looked up below the root", async () => {
   const config = site("/etc/page");

@@ -8,7 +8,12 @@ export const staticFilesFields = z
   .strictObject({
     type: z.literal("staticFiles").describe("Kind of the action."),
     directory: filePath(
-      "Directory in which the rest of the path, after the route's path, is looked up.",
+      "Directory in which the rest of the path, after the route's path, is looked up. The proxy sends only files that " +
+        "others may read (`o+r`), below directories that others may enter (`o+x`), from `/` on; rights of groups and " +
+        "access control lists do not count. Nothing is sent from `/proc`, `/sys`, `/dev` and the directories of " +
+        "secrets, state and logs that systemd gives the proxy. Otherwise the response is 403, and the error log says " +
+        "what is missing. With `symlinks` other than `anywhere`, a symbolic link on the path of the directory is " +
+        "followed only if root made the link, and only root can change the directories above the link.",
       "/srv/www",
     ),
     index: z
@@ -25,7 +30,7 @@ export const staticFilesFields = z
       .default("inside")
       .describe(
         "Symbolic links that the proxy follows. `inside`: links that stay inside the directory. `anywhere`: all " +
-          "links, so anyone who can write there can publish any file. `never`: none.",
+          "links, so anyone who can write there can publish any file that others may read. `never`: none.",
       ),
     cacheControl: line(
       "Value of `Cache-Control`. Without this field, `Cache-Control` is not sent, and clients revalidate by " +

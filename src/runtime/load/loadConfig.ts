@@ -1,5 +1,4 @@
 import { join, resolve } from "node:path";
-import { stat } from "node:fs/promises";
 import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
 import { authorityFileProblems } from "./authorityFiles.js";
 import { credentials } from "./credentials.js";
@@ -25,6 +24,7 @@ import {
 import { directoryProblem, logProblem, readParsed, readText, recoverLogs, sha256 } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
 import { checkNotificationFiles } from "./notificationFiles.js";
+import { readOpenToOthers } from "./openToOthers.js";
 import { cookieKey, loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";
@@ -368,11 +368,21 @@ function filesOf({ virtualServers }: ProxyConfig): Map<string, string> {
   return files;
 }
 
+/**
+ * A page is sent to clients: the rule of static files keeps a user who can change a directory on its path from having a
+ * secret sent instead. Directories that only some users may enter are allowed, because the config names the file.
+ */
 async function readPage(file: string, label: string): Promise<{ text: string } | { problem: Problem }> {
-  // A long file is not read to find that out.
-  const found = await stat(file).catch(() => undefined);
-  if (found === undefined || !found.isFile() || found.size <= ERROR_PAGE_BYTES_MAX)
-    return readText(file, label);
-  const allowed = `up to ${ERROR_PAGE_BYTES_MAX} bytes, including embedded images`;
-  return { problem: problem("config.bad-error-page", label, `has ${found.size} bytes`, { allowed }) };
+  const refused = (message: string) => ({ problem: problem("files.unreadable", label, message) });
+  try {
+    const read = await readOpenToOthers(file, ERROR_PAGE_BYTES_MAX);
+    if ("text" in read) return read;
+    if ("why" in read) return refused(`may not be sent to clients: ${read.why}`);
+    const allowed = `up to ${ERROR_PAGE_BYTES_MAX} bytes, including embedded images`;
+    return { problem: problem("config.bad-error-page", label, `has ${read.size} bytes`, { allowed }) };
+  } catch {
+    // Reading the file by name shows the reason.
+    const read = await readText(file, label);
+    return "problem" in read ? read : refused("was replaced while it was read");
+  }
 }

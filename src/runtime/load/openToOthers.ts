@@ -1,5 +1,5 @@
-import type { BigIntStats, Stats } from "node:fs";
-import { lstat, readlink, realpath, stat } from "node:fs/promises";
+import { type BigIntStats, constants, type Stats } from "node:fs";
+import { lstat, open, readlink, realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, posix } from "node:path";
 import { HANDED_OVER } from "./credentials.js";
 import { chmodCommand, fsPath, shown, withMode } from "./pathText.js";
@@ -16,8 +16,11 @@ import { chmodCommand, fsPath, shown, withMode } from "./pathText.js";
 /** Why a file that is open may not be sent; `moved` if the path no longer leads to it. */
 export type Closed = "moved" | { readonly why: string };
 
-/** Whether a path was reached straight, or through a link, to which the advice must not open the target. */
-export type Way = "straight" | "link";
+/**
+ * How a file was reached. Through a link, the advice must not open its target. A file that the config names may be in
+ * directories that are closed to others: nobody else chose the file.
+ */
+export type Way = "straight" | "link" | "configured";
 
 /**
  * Judges an open file or directory by its real path and its state.
@@ -41,15 +44,12 @@ export async function closedToOthers(
   if (there.ino !== opened.ino || there.dev !== opened.dev) return "moved";
   const place = places.placeOf(real, opened, above);
   if (place !== undefined) return closedPlace(place);
-  for (const [i, { mode }] of above.entries()) {
-    if ((mode & OTHERS_ENTER) === 0n) return lacks("directory", paths[i]!, mode, way);
-  }
-  return closedFile(real, opened, way);
-}
-
-/** The part of this that does not depend on directories. */
-export function closedFile(real: string, opened: BigIntStats, way: Way): Closed | undefined {
+  if (way !== "configured")
+    for (const [i, { mode }] of above.entries()) {
+      if ((mode & OTHERS_ENTER) === 0n) return lacks("directory", paths[i]!, mode, way);
+    }
   if (opened.isDirectory() || (opened.mode & OTHERS_READ) !== 0n) return undefined;
+  // The file may belong somewhere else.
   return lacks("file", real, opened.mode, opened.nlink > 1n ? "link" : way);
 }
 
@@ -188,4 +188,28 @@ export function linkText(link: string): string {
     `"${shown(link)}" is a symbolic link that a user other than root can have made, and is not followed; ` +
     "let only root change the link and the directories above it, or use the path that the link leads to"
   );
+}
+
+/** The text of a file that the config names; its directories may be closed to others. Rejects with the system's error. */
+export async function readOpenToOthers(
+  path: string,
+  bytesMax: number,
+): Promise<{ readonly text: string } | { readonly why: string } | { readonly size: number }> {
+  const followed = await followOwnLinks(Buffer.from(path).toString("latin1"));
+  if ("link" in followed) return { why: linkText(followed.link) };
+  const { real } = followed;
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
+  const file = await open(fsPath(real), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  try {
+    const opened = await file.stat(BIGINT);
+    if (opened.isDirectory()) throw new Error("is a directory");
+    if (!opened.isFile()) return { why: "it is not a regular file" };
+    const closed = await closedToOthers(real, opened, "configured");
+    if (closed !== undefined)
+      return closed === "moved" ? { why: "it was replaced while it was read" } : closed;
+    if (opened.size > BigInt(bytesMax)) return { size: Number(opened.size) };
+    return { text: await file.readFile("utf8") };
+  } finally {
+    await file.close();
+  }
 }
