@@ -10,11 +10,12 @@ import { identityOf } from "../../src/host/asOwner/acting.js";
 import { asOwner, ownerProgram } from "../../src/host/asOwner/asOwner.js";
 import { temporaryBeside } from "../../src/host/asOwner/ownerFile.js";
 import { changeModes, checkTrees } from "../../src/host/diagnosis/treePermissions.js";
+import { unfollowedLinks } from "../../src/host/diagnosis/unfollowedLinks.js";
 import { findImageFile } from "../../src/host/diagnosis/imageFile.js";
 import { planModes } from "../../src/host/activation/treeModes.js";
 import { planEdits } from "../../src/host/activation/settingsEdits.js";
 import { Store } from "../../src/host/activation/store.js";
-import type { Deployment, Problem } from "../../src/model/index.js";
+import type { Deployment, Problem, ProxyConfig } from "../../src/model/index.js";
 import { applyEdits, planSettings } from "../../src/host/applicationSettings/index.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
 import { FILE_SYNC_ROWS } from "../../src/applications/index.js";
@@ -140,6 +141,29 @@ function rootsOwn(): Record<string, string> {
     }),
   );
 }
+
+test("a link of the user's in place of a served directory, or above it, is named with its target", async () => {
+  own("app/media/sub");
+  const served = (directory: string, symlinks: "inside" | "never" | "anywhere" = "inside") => {
+    const action = { type: "staticFiles", directory, symlinks, index: [] };
+    return unfollowedLinks({ virtualServers: [{ routes: [{ action }] }] } as unknown as ProxyConfig);
+  };
+  expect(await served(at("app/media/sub"))).toEqual([]);
+  for (const name of ["app/media/sub", "app/media"]) {
+    fs.renameSync(at(name), `${at(name)}-old`);
+    fs.symlinkSync(at("root"), at(name));
+    fs.lchownSync(at(name), APP, APP);
+    fs.mkdirSync(at("root/sub"), { recursive: true });
+    const target = at(name === "app/media" ? "root/sub" : "root");
+    const found = [{ directory: at("app/media/sub"), uid: APP, target }];
+    expect(await served(at("app/media/sub"))).toEqual(found);
+    expect(await served(at("app/media/sub"), "never")).toEqual(found);
+    expect(await served(at("app/media/sub"), "anywhere")).toEqual([]);
+  }
+  // Root's own link, which the user cannot change, is followed.
+  fs.symlinkSync(at("app"), at("root/current"));
+  expect(await served(at("root/current/conf"))).toEqual([]);
+});
 
 test("the child has that user's identity and no more: no group, no capability, none of our environment", async () => {
   ownerProgram.path = portico;

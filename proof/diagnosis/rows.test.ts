@@ -641,6 +641,15 @@ const CASES = Array.from<
     ["media-permissions", /\n\/opt\/sync\/media\/a\.png: others lack read\nchmod 1$/],
   ],
   [
+    "a link of the application's user in place of the media",
+    { links: [{ directory: "/opt/sync/media", uid: 42, target: "/run/credentials/portico.service" }] },
+    { "media-permissions": "failed" },
+    [
+      "media-permissions",
+      /\n\/opt\/sync\/media: a link of user 42 leads to \/run\/credentials\/portico\.service\nRemove the link\. /,
+    ],
+  ],
+  [
     "ten of many files",
     trees(...Array.from({ length: 11 }, (_, i) => ({ ...violation, path: `/m${i}`, fix: `chmod ${i}` }))),
     { "media-permissions": "failed" },
@@ -1017,6 +1026,7 @@ server-name: Requests reach their virtual server and route
 media-permissions: No 403 on media
   the media file or one of its directories is not readable by others; fix: chmod 1
   the media file is not world readable, or one of its directories lacks read and execute permission for others; the error log names it; fix: Read the path in the proxy's error log, and make it readable with chmod.
+  the proxy does not follow a symbolic link on the path of a served directory; fix: Remove the link. To serve its target, use the path of the target in the route, or set symlinks to "anywhere".
   the media file or one of its directories is not readable by others; fix: chmod 0; chmod 1; chmod 2; chmod 3; chmod 4; chmod 5; chmod 6; chmod 7; chmod 8; chmod 9
   ? /opt/sync/media: (no response)
   ? Whether other users can read /opt/sync/media cannot be determined: the deployment says nothing about it.

@@ -112,12 +112,22 @@ function askItems(evidence: Evidence): Verdict {
 }
 
 function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): Fault[] {
+  const links = linkFaults(evidence, trees);
   const lacking = violationsOf(evidence, code);
   const [tree] = trees;
-  if (lacking.length === 0 || tree === undefined) return [];
+  if (lacking.length === 0 || tree === undefined) return links;
   const fixes = lacking.slice(0, SHOWN_MAX).map(({ fix }) => fix);
-  return [{ cause: tree.message, evidence: listed(lacking), fix: fixes.join("; ") }];
+  return [...links, { cause: tree.message, evidence: listed(lacking), fix: fixes.join("; ") }];
 }
+
+const linkFaults = ({ links = [] }: Evidence, trees: readonly Tree[]): Fault[] =>
+  links
+    .filter(({ directory }) => trees.some(({ path }) => isIn(directory, path)))
+    .map(({ directory, uid, target }) => ({
+      cause: "the proxy does not follow a symbolic link on the path of a served directory",
+      evidence: [`${directory}: a link of user ${uid} leads to ${target}`],
+      fix: 'Remove the link. To serve its target, use the path of the target in the route, or set symlinks to "anywhere".',
+    }));
 
 const violationsOf = ({ trees }: Evidence, code: string): TreeViolation[] =>
   trees?.violations.filter((violation) => violation.code === code) ?? [];

@@ -6,6 +6,7 @@ import type { ListedCertificate } from "../../runtime/supervisor/certificateList
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { TreePermissions } from "./treePermissions.js";
+import type { UnfollowedLink } from "./unfollowedLinks.js";
 import type { ProbeOutcome } from "./probe.js";
 import type { Units } from "./hostFacts.js";
 
@@ -31,6 +32,7 @@ export interface Evidence {
   readonly openPorts?: ReadonlyMap<number, boolean>;
   readonly settings?: SettingsSeen;
   readonly trees?: TreePermissions;
+  readonly links?: readonly UnfollowedLink[];
   readonly publicAddresses?: readonly PublicAddress[];
   /** The differences between host and deployment; only on the host, and only with a deployment that was activated. */
   readonly drift?: Drift;

@@ -39,6 +39,7 @@ import { imageFor } from "./imageFile.js";
 import { checkTrees, servedTrees } from "./treePermissions.js";
 import { certificatesWithTrustedFixes } from "./trustedFixes.js";
 import { probe, type ProbeOptions } from "./probe.js";
+import { unfollowedLinks } from "./unfollowedLinks.js";
 import { seeUpstreamServers } from "./upstreamServers.js";
 import { isWanted, shownValue } from "./storedSettings.js";
 
@@ -227,11 +228,12 @@ async function hostEvidence(
   const { healthListener } = config;
   const { control } = options;
   const trees = servedTrees(config, deployment?.trees);
-  const [loaded, units, settings, readable, certificates, health, upstreams] = await Promise.all([
+  const [loaded, units, settings, readable, links, certificates, health, upstreams] = await Promise.all([
     loadConfig({ file: configFile, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     trees.length === 0 ? undefined : checkTrees(trees),
+    unfollowedLinks(config),
     config.certificateAuthorities.length === 0 ? undefined : seenCertificates(control, config),
     healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
     control === undefined ? undefined : seeUpstreamServers(config, control, CONTROL_MS),
@@ -259,6 +261,7 @@ async function hostEvidence(
     ...(units === undefined ? {} : { units }),
     ...(settings === undefined ? {} : { settings }),
     ...(readable === undefined ? {} : { trees: readable }),
+    links,
   };
 }
 
