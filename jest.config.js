@@ -23,7 +23,7 @@ const NEEDS = [
   { tests: "proof/application/", programs: ["python3", "chromedriver", "chromium"], root: false },
   { tests: "proof/asOwner/", programs: ["strace"], root: true },
   { tests: "proof/balancer/", programs: ["haproxy", "nginx"], root: false },
-  { tests: "proof/hostile/servedSecrets.test.ts", programs: ["mount", "python3"], root: true },
+  { tests: "proof/hostile/servedSecrets.test.ts", programs: ["python3"], root: true },
   { tests: "proof/metrics/prometheus.test.ts", programs: ["prometheus", "promtool"], root: false },
   { tests: "proof/servers/", programs: ["haproxy"], root: false },
   { tests: "proof/diagnosis/", programs: ["python3"], root: true },

@@ -71,7 +71,7 @@ export class FileLookup {
    * Whether a file is still the same as when it was described. The check costs about as much as the response's head, so
    * every response can afford it. A file that was removed, replaced or made unreadable is noticed at once. If a directory
    * on the path was moved out of reach and replaced with a link that leads to the same file, that is noticed within
-   * {@link WAY_CHECK_MS}.
+   * {@link WAY_CHECK_MS}, and so is a directory that was closed to others.
    *
    * @param key path that it was found for, or what the cache has an encoded one by
    */

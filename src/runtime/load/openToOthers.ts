@@ -1,4 +1,4 @@
-import { type BigIntStats, constants, type Stats } from "node:fs";
+import { type BigIntStats, constants, lstatSync, type Stats } from "node:fs";
 import { lstat, open, readlink, realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, posix } from "node:path";
 import { HANDED_OVER } from "./credentials.js";
@@ -35,13 +35,12 @@ export async function closedToOthers(
   opened: BigIntStats,
   way: Way,
 ): Promise<Closed | undefined> {
+  const places = await ownPlaces();
+  // These entries were used a moment ago, to open the file: to look at them again hardly waits for the disk.
+  const there = entryOf(real);
   const paths = directoriesAbove(real);
-  const [places, there, ...above] = await Promise.all([
-    ownPlaces(),
-    lstat(fsPath(real), BIGINT),
-    ...paths.map((path) => lstat(fsPath(path), BIGINT)),
-  ]);
-  if (there.ino !== opened.ino || there.dev !== opened.dev) return "moved";
+  const above = paths.map(entryOf);
+  if (there?.ino !== opened.ino || there.dev !== opened.dev || !above.every(isThere)) return "moved";
   const place = places.placeOf(real, opened, above);
   if (place !== undefined) return closedPlace(place);
   if (way !== "configured")
@@ -56,6 +55,7 @@ export async function closedToOthers(
 const OTHERS_READ = 0o4n;
 const OTHERS_ENTER = 0o1n;
 const BIGINT = { bigint: true } as const;
+const BIGINT_IF_THERE = { bigint: true, throwIfNoEntry: false } as const;
 
 function lacks(kind: "file" | "directory", path: string, mode: bigint, way: Way): Closed {
   const [right, grant] = kind === "file" ? (["read", "o+r"] as const) : (["execute", "o+rx"] as const);
@@ -71,6 +71,10 @@ function closedPlace(place: string): Closed {
     why: `it is in "${shown(place)}", and nothing from there is sent; remove the link or mount that leads there`,
   };
 }
+
+const entryOf = (path: string): BigIntStats | undefined => lstatSync(fsPath(path), BIGINT_IF_THERE);
+
+const isThere = (entry: BigIntStats | undefined): entry is BigIntStats => entry !== undefined;
 
 /** `/`, `/srv`, `/srv/media` for `/srv/media/file`; nothing for `/`. */
 function directoriesAbove(real: string): string[] {
@@ -115,7 +119,7 @@ class Places {
     if (isWhole && found.dev !== parent.dev) this.devices.set(found.dev, name);
   }
 
-  placeOf(real: string, opened: BigIntStats, above: readonly BigIntStats[]): string | undefined {
+  placeOf(real: string, opened: Inode, above: readonly Inode[]): string | undefined {
     const isShared = real.startsWith(`${SHARED_MEMORY}/`);
     const named = this.names.find((name) => real === name || real.startsWith(`${name}/`));
     if (named !== undefined && !(isShared && named === "/dev")) return named;
@@ -129,7 +133,9 @@ class Places {
   }
 }
 
-const identity = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
+type Inode = Pick<BigIntStats, "dev" | "ino">;
+
+const identity = ({ dev, ino }: Inode): string => `${dev}:${ino}`;
 
 /** Places come and go: a reload makes the directory of renewed credentials. */
 const PLACES_MS = 1_000;
