@@ -33,8 +33,10 @@ beforeEach(async () => {
   await once(upstream, "listening");
   const tls = writeCertificate(folder, await issue());
   mkdirSync(at("files"));
+  // Nothing is served from the proxy's own directories.
+  mkdirSync(at("run"));
   writeFileSync(at("files/large"), Buffer.alloc(FILE_BYTES));
-  portico = await Portico.start(config(tls), { env: { RUNTIME_DIRECTORY: folder } });
+  portico = await Portico.start(config(tls), { env: { RUNTIME_DIRECTORY: at("run") } });
 });
 
 afterEach(async () => {
@@ -61,7 +63,7 @@ function config(tls: ReturnType<typeof writeCertificate>): ProxyConfigInput {
 }
 
 async function workers(): Promise<readonly WorkerHoldings[]> {
-  const outcome = await askMaster(at("control.sock"), { command: "holdings" }, 10_000);
+  const outcome = await askMaster(at("run/control.sock"), { command: "holdings" }, 10_000);
   if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
   return outcome.value.workers!;
 }
@@ -112,7 +114,7 @@ test("those that only finish what runs say so", async () => {
   await eventually(() => owed.length === 1);
   const before = await workers();
   expect(before.map(({ accepts }) => accepts)).toEqual([true, true]);
-  expect((await askMaster(at("control.sock"), { command: "reload" }, 10_000)).ok).toBe(true);
+  expect((await askMaster(at("run/control.sock"), { command: "reload" }, 10_000)).ok).toBe(true);
   await eventually(async () => (await workers()).length === 3, "for the idle one to leave");
   const [old, ...others] = await workers();
   expect(old).toMatchObject({ accepts: false, holdings: { exchanges: 1, clientConnections: 1 } });
