@@ -253,13 +253,30 @@ describe("delivery over ssh", () => {
     }
   });
 
-  test("a user with sudo uploads each file by a name of its own, as others may have its content", () => {
-    const { resource } = synthesize(overSsh({ user: "deploy", sudo: true }).node.scope as TerraformStack);
-    const names = JSON.stringify(resource).match(
-      /(?<=destination":"\.portico\/incoming\/)[0-9a-f]{42}(?=-\$)/g,
+  test.each<[string, SshDeliveryOptions, string]>([
+    ["root", {}, "/var/lib/portico/incoming/"],
+    ["a user with sudo", { user: "deploy", sudo: true }, ".portico/incoming/"],
+  ])("%s uploads to names that have an id of the apply, and each is checked", (_, options, directory) => {
+    const { resource } = synthesize(overSsh(options).node.scope as TerraformStack);
+    const uploading = Object.values(resource.terraform_data!).filter(({ provisioner = [] }) =>
+      (provisioner as object[]).some((each) => "file" in each),
     );
-    expect(names!.length).toBeGreaterThan(10);
-    expect(new Set(names).size).toBe(names!.length);
+    expect(uploading.length).toBeGreaterThan(10);
+    for (const { provisioner } of uploading) {
+      const all = provisioner as { file?: Record<string, string>; "remote-exec"?: { inline: string[] } }[];
+      const files = all.flatMap(({ file }) => (file === undefined ? [] : [file]));
+      for (const { destination, on_failure } of files) {
+        expect(destination!.startsWith(directory)).toBe(true);
+        expect([destination, on_failure]).toEqual([
+          expect.stringMatching(/\.\$\{self\.id\}(?:\.sh)?\.new$/),
+          "continue",
+        ]);
+      }
+      const next = all[all.findLastIndex((each) => "file" in each) + 1]!["remote-exec"]!.inline.join("\n");
+      expect(next.match(/\*\.'\$\{self\.id\}(?:\.sh)?'\.new/g)).toHaveLength(files.length);
+      // A hash may be of a secret, and Terraform would hide what a script says that contains it.
+      expect(next).not.toContain("sha256(");
+    }
   });
 
   test("activation knows every file of the host, also those added later, and waits for them", () => {
@@ -363,14 +380,21 @@ describe("activation of a local delivery", () => {
       /Host_Deployment/.test(id),
     );
     const identity = `--identity \${terraform_data.${own}.id}`;
-    expect(activation.provisioner).toEqual([
-      {
-        "local-exec": { command: `${program} activate ${identity} --construct stack/files/Host --root /` },
-      },
-    ]);
-    expect(dataResource(synthesized, "files_Activation_Deactivation").input.command).toBe(
-      `${program} deactivate ${identity} --root /`,
-    );
+    const sha256 = activation.triggers_replace.document;
+    const [{ "local-exec": starting }] = activation.provisioner;
+    const ending = dataResource(synthesized, "files_Activation_Deactivation").input.command;
+    for (const [command, line, check] of [
+      [
+        starting.command,
+        `activate --document ${sha256} ${identity} --construct stack/files/Host --root /`,
+        `[ "$now" = `,
+      ],
+      [ending, `deactivate ${identity} --root /`, "still on this host"],
+    ]) {
+      const [before, after] = command.split(`\n${program} ${line}\n`);
+      expect(before).toContain(`if lost ${program}; then { printf `);
+      expect(after).toContain(check);
+    }
     expect(activation.triggers_replace.document).toMatch(
       /^\$\{local_file\.files_Activation_DocumentFile_\w+\.content_sha256\}$/,
     );
@@ -385,10 +409,11 @@ describe("activation of a local delivery", () => {
     const synthesized = local("./out/host");
     const ending = dataResource(synthesized, "files_Activation_Deactivation");
     expect(ending.input.command).toMatch(
-      /^node '\$\{path\.module\}(\/\.\.){3}\/out\/host\/usr\/lib\/portico\/portico\.mjs' deactivate --root '\$\{path\.module\}(\/\.\.){3}\/out\/host'$/,
+      /^set -eu\nnode '\$\{path\.module\}(\/\.\.){3}\/out\/host\/usr\/lib\/portico\/portico\.mjs' deactivate --root '\$\{path\.module\}(\/\.\.){3}\/out\/host'$/m,
     );
     const [{ "local-exec": starting }] = dataResource(synthesized, "files_Activation").provisioner;
-    expect(starting.command).toBe(ending.input.command.replace(" deactivate ", " activate "));
+    const [started, ended] = [starting, ending.input].map(({ command }) => /^node .*$/m.exec(command)![0]);
+    expect(started!.replace(/ --document \S+/, "")).toBe(ended!.replace(" deactivate ", " activate "));
     expect(ending.provisioner).toEqual([
       { "local-exec": { when: "destroy", command: "${self.input.command}" } },
     ]);

@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -21,13 +22,14 @@ import {
   LOGIN_DIRECTORY,
   LOGIN_DIRECTORY_SCRIPT_PATH,
   prepareScript,
-  quote,
   REFUSE_OPEN_DIRECTORY,
   REMOVE_ENDED_SCRIPTS,
   REMOVE_UPLOAD,
   removeLoginDirectory,
 } from "../../src/render/hostScripts.js";
 import { type Machine, machineScript, rootScript } from "../../src/render/hostSupport.js";
+import { COMMAND_SCRIPT } from "../../src/render/programScripts.js";
+import { quote } from "../../src/render/shell.js";
 
 /** The scripts of a delivery, run by a real shell; a small program stands for the runtime. */
 let folder: string;
@@ -42,7 +44,7 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 
 function sh(script: string, ...args: string[]) {
   const env = { PATH: process.env["PATH"] };
-  return spawnSync("/bin/sh", ["-eu", "-c", script, "script", ...args], {
+  return spawnSync("/bin/sh", ["-eu", "-c", script, "/none/0c31.sh", ...args], {
     encoding: "utf8",
     env,
     timeout: 30_000,
@@ -108,16 +110,28 @@ describe("what a host or a user is not, a script says with its code", () => {
   });
 });
 
-/** Tells what it was asked for; installs itself on activation, and goes away on deactivation, which fails once. */
+/**
+ * Tells what it was asked for. On activation it installs itself, and records the document, or the one in the file `other`;
+ * on deactivation it goes away, and fails once.
+ */
 const runtimeOf = (installed: string, told: string, store: string): string => `
 import fs from "node:fs";
 const [, self, command, ...flags] = process.argv;
+if (command === "--version") {
+  console.log("portico 0.0.0");
+  process.exit();
+}
 fs.appendFileSync(${JSON.stringify(told)}, [command, ...flags].join(" ") + " " + (process.env.SSH_CONNECTION ?? "-") + "\\n");
 if (command === "activate") {
   fs.copyFileSync(self, ${JSON.stringify(installed)});
   fs.mkdirSync(${JSON.stringify(store)}, { recursive: true });
   fs.writeFileSync(${JSON.stringify(store)} + "/programs", process.execPath + "\\n" + ${JSON.stringify(installed)} + "\\n");
   fs.writeFileSync(${JSON.stringify(store)} + "/command", "", { mode: 0o700 });
+  const other = ${JSON.stringify(told)} + ".other";
+  const document = fs.existsSync(other) ? fs.readFileSync(other, "utf8") : flags[3];
+  const identity = { id: "0b7a", construct: "stack/files/Host" };
+  const state = { version: 1, activatedAt: "2026-01-02T03:04:05.678Z", deployment: {}, document, identity };
+  fs.writeFileSync(${JSON.stringify(store)} + "/state.json", JSON.stringify(state));
 }
 if (command === "deactivate" && fs.existsSync(${JSON.stringify(installed)})) {
   fs.rmSync(${JSON.stringify(installed)});
@@ -145,17 +159,23 @@ function host() {
     runtime: { path: installed, sha256: sha256(content) },
   };
   expect(sh(prepareScript(places))).toMatchObject({ status: 0, stderr: "" });
-  writeFileSync(path.join(places.incoming, sha256(content)), content);
-  return { places, store, installed, told: () => readFileSync(told, "utf8").trimEnd().split("\n"), programs };
+  const upload = path.join(places.incoming, `${sha256(content)}.upload`);
+  writeFileSync(upload, content);
+  const recordOther = (document: string) => writeFileSync(`${told}.other`, document);
+  const tellings = () => readFileSync(told, "utf8").trimEnd().split("\n");
+  return { places, store, installed, upload, recordOther, told: tellings, programs };
 }
 
 test("an unfinished deactivation can be finished, although its programs are gone", () => {
-  const { places, store, installed, told, programs } = host();
+  const { places, store, installed, upload, told, programs } = host();
   const session = "203.0.113.1 50000 203.0.113.10 22";
   const activated = sh(activateScript(places, programs), session);
   expect([activated.stderr, activated.status]).toEqual(["", 0]);
+  expect(activated.stdout).toBe(
+    `the host has the document ${DOCUMENT}, activated at 2026-01-02T03:04:05.678Z\n`,
+  );
   expect(existsSync(installed)).toBe(true);
-  expect(readdirSync(places.incoming)).toEqual([programs.runtime.sha256]);
+  expect(readdirSync(places.incoming)).toEqual([path.basename(upload)]);
 
   const cutOff = sh(deactivateScript(places, { purge: false }));
   expect(cutOff.status).not.toBe(0);
@@ -200,24 +220,188 @@ describe("uploads", () => {
   });
 });
 
-test("a Node that cannot be run is not reported as missing", () => {
-  const { places, programs } = host();
-  const node = path.join(folder, "node");
-  writeFileSync(node, "x", { mode: 0o644 });
-  const { status, stderr } = sh(activateScript(places, { ...programs, node: { path: node } }), "");
-  expect([status, stderr]).toEqual([
-    1,
-    expect.stringMatching(/node cannot be run: its file system is mounted noexec/),
-  ]);
+describe("the host counts, and not what a program says", () => {
+  const other = "e".repeat(64);
+
+  test("an apply fails if the host has the document of another one in the end", () => {
+    const { places, recordOther, programs } = host();
+    recordOther(other);
+    const { status, stdout, stderr } = sh(activateScript(places, programs), "");
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(
+      new RegExp(
+        `state\\.json: the host has another document \\[activation\\.other-document\\]\n` +
+          ` +received: "${other}, activated at 2026-01-02T03:04:05\\.678Z"\n +allowed: +the document of this apply, ${DOCUMENT}\n`,
+      ),
+    );
+    // Nothing of this run is left, and nothing of another one is removed.
+    expect(readdirSync(places.incoming)).toEqual([`${programs.runtime.sha256}.upload`]);
+  });
+
+  const NODES: [string, (file: string) => void, RegExp][] = [
+    ["missing", (file) => rmSync(file), /: is missing \[activation\.lost-program\]/],
+    ["empty", (file) => writeFileSync(file, ""), /: is empty \[/],
+    [
+      "not executable",
+      (file) => (writeFileSync(file, "x"), chmodSync(file, 0o644)),
+      /cannot be run: its mode .* mounted noexec/,
+    ],
+    [
+      "/bin/true",
+      (file) => writeFileSync(file, readFileSync("/bin/true")),
+      /: is not Node, or Node does not run on this host \[/,
+    ],
+    ["a script that succeeds", (file) => writeFileSync(file, "#!/bin/sh\n"), /: is not Node, or Node /],
+  ];
+
+  const RUNTIMES: [string, (file: string) => void, RegExp][] = [
+    ["missing", (file) => rmSync(file), /: is missing \[activation\.lost-program\]/],
+    ["empty", (file) => writeFileSync(file, ""), /: is empty \[/],
+    ["damaged", (file) => writeFileSync(file, "import {"), /: is not the runtime of portico, or is damaged/],
+    [
+      "another program",
+      (file) => writeFileSync(file, "1;"),
+      /: is not the runtime of portico, or is damaged/,
+    ],
+  ];
+
+  /** A host with a deployment, and with a Node of its own. */
+  function deployed() {
+    const made = host();
+    const node = path.join(folder, "opt/node");
+    symlinkSync(process.execPath, node);
+    expect(sh(activateScript(made.places, made.programs), "").status).toBe(0);
+    writeFileSync(path.join(made.store, "programs"), `${node}\n${made.installed}\n`);
+    const lose = (file: string, how: (file: string) => void): void => {
+      const content = readFileSync(file);
+      rmSync(file);
+      writeFileSync(file, file === node ? "" : content, { mode: 0o755 });
+      how(file);
+    };
+    return { ...made, node, lose };
+  }
+
+  test.each(NODES)("an apply with a Node that is %s", (_, how, message) => {
+    const { places, programs, node, lose } = deployed();
+    lose(node, how);
+    const found = { path: node };
+    const { status, stdout, stderr } = sh(activateScript(places, { ...programs, node: found }), "");
+    expect([status, stdout, stderr]).toEqual([1, "", expect.stringMatching(message)]);
+    expect(stderr.startsWith(`${node}: `)).toBe(true);
+    expect(readdirSync(places.incoming)).toEqual([`${programs.runtime.sha256}.upload`]);
+  });
+
+  test.each(NODES)("a destroy with a Node that is %s", (_, how, message) => {
+    const { places, store, node, lose } = deployed();
+    lose(node, how);
+    const { status, stdout, stderr } = sh(deactivateScript(places, { purge: false }));
+    expect([status, stdout, stderr]).toEqual([1, "", expect.stringMatching(message)]);
+    expect(stderr.startsWith(`${node}: `)).toBe(true);
+    expect(stderr).toMatch(/Nothing was removed, and the services still run\. .*`terraform apply` sends /);
+    expect([existsSync(path.join(store, "state.json")), existsSync(places.incoming)]).toEqual([true, true]);
+  });
+
+  test.each(RUNTIMES)("a destroy with a runtime that is %s, and without a copy of it", (_, how, message) => {
+    const { places, store, installed, lose } = deployed();
+    lose(installed, how);
+    const { status, stdout, stderr } = sh(deactivateScript(places, { purge: false }));
+    expect([status, stdout, stderr]).toEqual([1, "", expect.stringMatching(message)]);
+    expect(stderr.startsWith(`${installed}: `)).toBe(true);
+    expect([existsSync(path.join(store, "state.json")), existsSync(places.incoming)]).toEqual([true, true]);
+  });
+
+  test.each(RUNTIMES)("a destroy with a runtime that is %s uses the store's copy", (_, how) => {
+    const { places, store, installed, upload, programs, told, lose } = deployed();
+    keepCopy(store, upload, programs.runtime.sha256);
+    lose(installed, how);
+    // The stand-in fails once if its file is there.
+    rmSync(installed, { force: true });
+    const { status, stderr } = sh(deactivateScript(places, { purge: false }));
+    expect([stderr, status]).toEqual(["", 0]);
+    expect(told().at(-1)).toBe("deactivate --identity 0b7a -");
+    expect([existsSync(store), existsSync(places.incoming)]).toEqual([false, false]);
+  });
+
+  test("a destroy fails if the deployment is still there in the end", () => {
+    const { places, store, installed } = deployed();
+    writeFileSync(installed, 'console.log("portico 0.0.0");');
+    const { status, stderr } = sh(deactivateScript(places, { purge: false }));
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(/still on this host.*\[activation\.not-removed\]/),
+    ]);
+    expect([existsSync(path.join(store, "state.json")), existsSync(places.incoming)]).toEqual([true, true]);
+  });
+
+  test("a destroy without Node of a deployment that another one has replaced", () => {
+    const { places, store, node } = deployed();
+    rmSync(node);
+    const state = path.join(store, "state.json");
+    writeFileSync(
+      state,
+      readFileSync(state, "utf8").replace(/"id":"0b7a","construct":"[^"]*"/, '"id":"9f","construct":"b/c"'),
+    );
+    const { status, stdout } = sh(deactivateScript(places, { purge: false }));
+    expect([status, stdout]).toEqual([
+      0,
+      "nothing was removed: this host has the deployment of b/c, which replaced this one\n",
+    ]);
+    expect([existsSync(state), existsSync(places.incoming)]).toEqual([true, false]);
+  });
+
+  /** The command on the host, which is a file of its own. */
+  const command = (store: string, ...args: string[]) => {
+    const file = path.join(store, "command");
+    writeFileSync(file, COMMAND_SCRIPT, { mode: 0o700 });
+    return spawnSync(file, args, { encoding: "utf8" });
+  };
+
+  test.each([
+    ...NODES.map(([name, ...rest]) => ["Node", name, ...rest] as const),
+    ...RUNTIMES.map(([name, ...rest]) => ["runtime", name, ...rest] as const),
+  ])("the command with a %s that is %s", (which, _, how, message) => {
+    const { store, installed, upload, programs, node, lose } = deployed();
+    const file = which === "Node" ? node : installed;
+    lose(file, how);
+    const { status, stdout, stderr } = command(store, "doctor");
+    expect([status, stdout, stderr]).toEqual([1, "", expect.stringMatching(message)]);
+    expect(stderr.startsWith(`${file}: `)).toBe(true);
+    expect(stderr).toMatch(/^ {4}fix: {6}Run `terraform apply -replace=ADDRESS` /m);
+    if (which === "Node") return;
+    keepCopy(store, upload, programs.runtime.sha256);
+    const copy = path.join(store, "blobs", programs.runtime.sha256);
+    expect(command(store, "doctor").stderr).toContain(`Run \`install -m 0755 ${copy} ${installed}\`, which `);
+  });
+
+  test("the command without the file that names the programs", () => {
+    const { store, told } = deployed();
+    expect(command(store, "doctor", "a b").status).toBe(0);
+    expect(told().at(-1)).toBe("doctor a b -");
+    rmSync(path.join(store, "programs"));
+    const { status, stdout, stderr } = command(store, "doctor");
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(
+      /^\S.*\/programs: is missing or damaged: it names .* \[activation\.lost-program\]\n/,
+    );
+  });
 });
 
+/** The store's own copy, as an activation keeps it. */
+function keepCopy(store: string, upload: string, hash: string): void {
+  mkdirSync(path.join(store, "blobs"));
+  writeFileSync(path.join(store, "blobs", hash), readFileSync(upload));
+  const state = JSON.parse(readFileSync(path.join(store, "state.json"), "utf8"));
+  state.deployment.files = [{ path: "/x", mode: "0755", sha256: hash, role: "runtime" }];
+  writeFileSync(path.join(store, "state.json"), JSON.stringify(state));
+}
+
 test("a program that was not delivered is reported, and nothing is run", () => {
-  const { places, store, programs } = host();
-  rmSync(path.join(places.incoming, programs.runtime.sha256));
+  const { places, store, upload, programs } = host();
+  rmSync(upload);
   const { status, stderr } = sh(activateScript(places, programs), "");
   expect(status).toBe(1);
   expect(stderr).toMatch(
-    /portico\.mjs was not delivered, or is damaged: have everything sent again: terraform apply -replace=\S+ of \S+ \S+ that ends in Host_Staging$/m,
+    /portico\.mjs was not delivered, or is damaged, or another apply has replaced it: have everything sent again: terraform apply -replace=\S+ of \S+ \S+ that ends in Host_Staging$/m,
   );
   expect(existsSync(path.join(store, "command"))).toBe(false);
 });

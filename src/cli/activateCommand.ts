@@ -51,7 +51,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
     .option("--again", "activate the last deployment again, which undoes later changes on the host")
     .option(
       "--document <SHA256>",
-      "SHA-256 of the uploaded deployment document, which is also its name (default: deployment.json)",
+      "SHA-256 of the deployment document; refuse another document (default: whichever is in deployment.json)",
     )
     .option(
       "--identity <ID>",

@@ -53,7 +53,7 @@ export class HostFile extends Construct {
       mode,
       sensitive,
       ...(content === undefined ? {} : { content: template(content) }),
-      ...(asset === undefined ? {} : { source: asset.path }),
+      ...(asset === undefined ? {} : { source: asset.path, bytes: statSync(source!).size }),
       ...(machine === undefined ? {} : { machine }),
     });
     this.resource = delivered.resource;

@@ -26,8 +26,8 @@ export const DEPLOYMENT_STORE = "/var/lib/portico/deployment";
 export const CERTIFICATE_STORE = "/var/lib/portico-certificates";
 
 /**
- * Each deployment has a directory in it for its uploads: files named by their SHA-256, including the deployment
- * document.
+ * Each deployment has a directory in it for its uploads: files named by their SHA-256 and the id of the upload, including
+ * the deployment document.
  */
 export const INCOMING_DIRECTORY = "/var/lib/portico/incoming";
 

@@ -261,6 +261,12 @@ export const PROBLEM_CODES = {
     "Remove the file and activate again. A destroy can then no longer restore the files from before the first activation.",
   "activation.other-deployment":
     "Deliver to another host. To replace the other deployment, or if the construct or its stack was renamed or moved, or if Terraform's state was lost: set `takeOver: true` in the delivery for one apply.",
+  "activation.other-document":
+    "Let one apply run at a time: use a backend of Terraform that locks the state. To bring this deployment into service, run `terraform apply` again.",
+  "activation.not-removed":
+    "Read the output above, and run `/var/lib/portico/deployment/command deactivate` on the host; then run `terraform destroy` again.",
+  "activation.lost-program":
+    "Send all files again: run `terraform apply -replace=ADDRESS` for the resource whose address ends in `Host_Staging`. If the deployment does not contain Node, install Node 20.19 or later at the path.",
   "activation.changed-since":
     "To restore the previous value, which the message gives, edit the file by hand.",
   "delivery.bad-connection": "Use an allowed value: Terraform needs it to log in over ssh.",
@@ -272,6 +278,10 @@ export const PROBLEM_CODES = {
     'Use `privateKeyFile` or an agent, keep the key in Terraform\'s state (`privateKeyInState: true`), or keep the deployment on the host (`whenDestroyed: "keep"`).',
   "delivery.open-script-path":
     "Remove `scriptPath`, or use a directory that only the login user can enter (mode 0700).",
+  "delivery.no-room":
+    "Free space on the file system that contains the path, and run `terraform apply` again.",
+  "delivery.incomplete-upload":
+    "If that file system is full, free space there. Then run `terraform apply` again: it sends the file again.",
   "delivery.no-activation":
     'Add `new Activation(this, "activation", { service })` with the host\'s `ProxyService`: it makes files, units and services take effect together.',
   "delivery.second-activation":

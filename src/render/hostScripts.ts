@@ -4,8 +4,10 @@
  */
 
 import { type DeploymentIdentity, IDENTITY_FILE, otherDeployment } from "../model/deployment.js";
-import { formatProblem } from "../model/problem.js";
+import { formatProblem, problem } from "../model/problem.js";
+import { KEPT, LOST, refuseLost } from "./programScripts.js";
 import { SHARED_DIRECTORY } from "./secretExchange.js";
+import { parentOf, quote, refusal } from "./shell.js";
 
 /** A program that activation uses: its installed path, and its expected content. */
 export interface HostProgram {
@@ -64,7 +66,7 @@ fi`;
 export interface HostScriptsInput {
   /** Directory of activation on the host. */
   readonly store: string;
-  /** Directory for the uploads of this deployment only: no other apply changes them. */
+  /** Directory for the uploads of this deployment only. */
   readonly incoming: string;
   readonly identity: DeploymentIdentity;
   /** Whether it takes the place of another deployment; default false. */
@@ -95,9 +97,8 @@ install -d -m 0700 ${quote(parentOf(incoming))} ${quote(incoming)}
 function refuseOtherScript(store: string, identity: DeploymentIdentity): string {
   const refusal = formatProblem({ ...otherDeployment(identity, "%s"), path: IDENTITY_FILE });
   const state = `${store}/state.json`;
-  // Within a text of the state, a quote would have a backslash before it.
   return `if [ -f ${quote(state)} ]; then
-  there=$(sed -n 's/.*"identity":{"id":"\\([^"]*\\)","construct":"\\([^"]*\\)"}.*/\\1 \\2/p' ${quote(state)})
+  there=$(${IDENTITY_THERE} ${quote(state)})
   case "$there" in
     "" | ${quote(identity.id)}" "*) ;;
     *)
@@ -109,13 +110,20 @@ fi
 `;
 }
 
+/**
+ * Prints id and construct of the deployment in a state, which is the argument; a command of the shell. Within a text of the
+ * state, a quote would have a backslash before it.
+ */
+const IDENTITY_THERE = `sed -n 's/.*"identity":{"id":"\\([^"]*\\)","construct":"\\([^"]*\\)"}.*/\\1 \\2/p'`;
+
 /** Terraform gives its scripts a terminal, but shows their output line by line, and in logs. */
 const WITHOUT_COLOURS = "export NO_COLOR=1";
 
 /**
  * Runs `portico activate` by the Node and the runtime of this very deployment, wherever they are by now: just uploaded,
- * kept by an activation that failed, or in place since an earlier one. The programs it runs with stay in `run` until it
- * has succeeded. Its argument is the session's `SSH_CONNECTION`, or empty.
+ * kept by an activation that failed, or in place since an earlier one. Its argument is the session's `SSH_CONNECTION`, or
+ * empty. The script and its directory, `run.ID`, have the name of this run: another apply of the deployment may run at
+ * the same time. It succeeds if the host has this document in the end, whatever the programs say.
  */
 export function activateScript(
   { store, incoming, identity, takeOver }: HostScriptsInput,
@@ -124,47 +132,93 @@ export function activateScript(
   const whose = `--identity ${quote(identity.id)} --construct ${quote(identity.construct)}`;
   const skip = `if [ -n "$(ip -o address show to ${withoutAddress})" ]; then
   echo "this host has the address ${withoutAddress}: the other host is activated first"
+  rm -f "$0"
   exit 0
 fi
 `;
+  const notNode = "Install Node 20.19 or later there, or deliver Node with `NodeRuntime`.";
   return `${withoutAddress === undefined ? "" : skip}umask 077
 ${WITHOUT_COLOURS}
 # Where the session comes in, by which activation sees that a firewall does not shut it out.
 [ -z "$1" ] || export SSH_CONNECTION="$1"
 cd ${quote(incoming)}
-mkdir -p run
-# find_program SHA256 NAME INSTALLED: prints the path of a program with that content
+run=$PWD/run.$(basename "$0" .sh)
+mkdir -p "$run"
+${LOST}# find_program SHA256 NAME INSTALLED: prints the path of a program with that content
 find_program() {
-  for file in "$PWD/$1" "$PWD/run/$2" ${quote(store)}/blobs/"$1" "$3"; do
+  for file in "$PWD/$1".* ${quote(store)}/blobs/"$1" "$3"; do
     if [ -f "$file" ] && echo "$1  $file" | sha256sum --check --status; then
-      if [ "$file" = "$3" ] || [ "$file" = "$PWD/run/$2" ]; then echo "$file"; return; fi
+      if [ "$file" = "$3" ]; then echo "$file"; return; fi
       # By a name of its own, which stays until the activation has ended.
-      { ln -f "$file" "run/$2" 2> /dev/null && chmod 0700 "run/$2"; } || install -m 0700 "$file" "run/$2"
-      echo "$PWD/run/$2"
+      { ln -f "$file" "$run/$2" 2> /dev/null && chmod 0700 "$run/$2"; } || install -m 0700 "$file" "$run/$2"
+      echo "$run/$2"
       return
     fi
   done
-  echo "$3 was not delivered, or is damaged: have everything sent again: terraform apply -replace=ADDRESS of the resource that ends in Host_Staging" >&2
+  echo "$3 was not delivered, or is damaged, or another apply has replaced it: have everything sent again: terraform apply -replace=ADDRESS of the resource that ends in Host_Staging" >&2
   return 1
 }
-node=${programOf(node, "node")}
-runtime=${programOf(runtime, "portico.mjs")}
-if [ -f "$node" ] && [ ! -x "$node" ]; then
-  echo "$node cannot be run: its file system is mounted noexec (findmnt --target $node)" >&2
-  exit 1
-elif [ ! -x "$node" ]; then
-  echo "$node is not on this host: install Node 20.19 or later, or deliver it with NodeRuntime" >&2
-  exit 1
+# leave STATUS: ends the script. \`command\` may need the programs, to remove what was begun.
+leave() {
+  grep -qsF "$run/" ${quote(store)}/programs || rm -rf "$run"
+  rm -f "$0"
+  exit "$1"
+}
+node=${programOf(node, "node")} || leave 1
+runtime=${programOf(runtime, "portico.mjs")} || leave 1
+if lost "$node" "$runtime"; then
+  (${refuseLost(notNode)}) || leave 1
 fi
 "$node" "$runtime" activate --incoming ${quote(incoming)} --document ${quote(document)} \\
-  ${whose}${takeOver === true ? " --take-over" : ""} 2>&1
-rm -rf run
+  ${whose}${takeOver === true ? " --take-over" : ""} 2>&1 || leave 1
+(
+${documentCheck(store, document)}) || leave 1
+rm -rf "$run"
+leave 0
+`;
+}
+
+/** Ends a script with status 1 unless a host's last good state is the one of a document; says since when. */
+export function documentCheck(store: string, document: string): string {
+  const state = quote(`${store}/state.json`);
+  const other = problem("activation.other-document", "%s", "the host has another document", {
+    received: "%s",
+    allowed: "the document of this apply, %s",
+  });
+  return `now=$(sed -n 's/.*"document":"\\([0-9a-f]*\\)".*/\\1/p' ${state} 2> /dev/null || true)
+since=$(sed -n 's/.*"activatedAt":"\\([^"]*\\)".*/, activated at \\1/p' ${state} 2> /dev/null || true)
+[ -n "$now" ] || now="no document"
+[ "$now" = ${quote(document)} ] || ${refusal(other, state, '"$now$since"', quote(document))}
+echo "the host has the document $now$since"
+`;
+}
+
+/**
+ * Ends a script with status 1 if a host still has a deployment, whatever the program that removed it says.
+ * @param id of the deployment; a host may have another one in its place
+ */
+export function removalCheck(store: string, id: string | undefined): string {
+  const left = problem(
+    "activation.not-removed",
+    "%s",
+    "the deployment is still on this host, although `portico deactivate` reported success",
+  );
+  const state = quote(`${store}/state.json`);
+  const other =
+    id === undefined
+      ? ""
+      : `case $(${IDENTITY_THERE} ${state} 2> /dev/null || true) in "" | ${quote(id)}" "*) ;; *) exit 0 ;; esac
+`;
+  return `${other}for file in ${state} ${quote(`${store}/journal.json`)}; do
+  [ ! -e "$file" ] || ${refusal(left, '"$file"')}
+done
 `;
 }
 
 /**
  * Removes the deployment, and then everything that its delivery used; with `purge` logs and certificates as well. Of a
- * deployment that took its place nothing is touched.
+ * deployment that took its place nothing is touched. Without Node nothing can be removed, and the script says what is
+ * lost; a lost runtime is replaced by the store's copy.
  */
 export function deactivateScript(
   {
@@ -175,24 +229,50 @@ export function deactivateScript(
   { purge }: { readonly purge: boolean },
 ): string {
   const run = `${quote(incoming)}/run`;
+  const at = quote(store);
+  const lost = `Nothing was removed, and the services still run. Put the program back, then run \`terraform destroy\` again: \`terraform apply\` sends the program again if the deployment contains it; otherwise install Node 20.19 or later at that path. For a machine that will be discarded, run \`terraform state rm ADDRESS\` for the resource of this error instead.`;
   return `${WITHOUT_COLOURS}
-if [ -x ${run}/node ] || [ -x ${quote(store)}/command ]; then
+${LOST}${KEPT}begun=
+for file in ${at}/command ${at}/state.json ${at}/journal.json ${run}/node; do
+  [ ! -e "$file" ] || begun=yes
+done
+there=$(${IDENTITY_THERE} ${at}/state.json 2> /dev/null || true)
+case "$there" in
+  "" | ${quote(identity.id)}" "*) ;;
+  *)
+    echo "nothing was removed: this host has the deployment of $(echo "$there" | cut -d ' ' -f 2-), which replaced this one"
+    begun=
+    ;;
+esac
+if [ -n "$begun" ]; then
   # Copies: the programs go with the rest, and by something a deactivation that was cut off must be carried on.
-  if [ ! -x ${run}/node ] || [ ! -f ${run}/portico.mjs ]; then
-    { IFS= read -r node && IFS= read -r runtime; } < ${quote(store)}/programs
+  if lost ${run}/node ${run}/portico.mjs; then
+    node=
+    runtime=
+    { IFS= read -r node && IFS= read -r runtime; } 2> /dev/null < ${at}/programs || true
+    if lost "$node" "$runtime"; then
+      [ "$what" != "$runtime" ] || runtime=$(kept ${at})
+      [ -n "$what" ] || what=${at}/programs
+      [ "$what" != "$node" ] && [ -n "$runtime" ] && [ -n "$node" ] || ${refuseLost(lost)}
+    fi
     mkdir -p ${quote(parentOf(incoming))}
     install -d -m 0700 ${quote(incoming)} ${run}
     # It may have stayed there since an activation that failed.
     [ "$runtime" -ef ${run}/portico.mjs ] || install -m 0700 "$runtime" ${run}/portico.mjs
-    install -m 0700 "$node" ${run}/node.new
-    sync ${run}/node.new ${run}/portico.mjs
-    mv ${run}/node.new ${run}/node
+    sync ${run}/portico.mjs
+    if ! [ "$node" -ef ${run}/node ]; then
+      install -m 0700 "$node" ${run}/node.new
+      sync ${run}/node.new
+      mv ${run}/node.new ${run}/node
+    fi
   fi
   ${run}/node ${run}/portico.mjs deactivate${purge ? " --purge" : ""} --identity ${quote(identity.id)} 2>&1
+  (
+${removalCheck(store, identity.id)})
 fi
 rm -rf ${quote(incoming)}
 # What stays is of another deployment.
-[ -d ${quote(store)} ] || rm -rf ${SHARED_DIRECTORY}
+[ -d ${at} ] || rm -rf ${SHARED_DIRECTORY}
 for directory in ${quote(parentOf(incoming))} ${quote(parentOf(parentOf(incoming)))}; do
   if [ -d "$directory" ]; then rmdir --ignore-fail-on-non-empty "$directory"; fi
 done
@@ -201,13 +281,4 @@ done
 
 function programOf({ path, sha256 }: HostProgram, name: string): string {
   return sha256 === undefined ? quote(path) : `$(find_program ${sha256} ${name} ${quote(path)})`;
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/"));
-}
-
-/** One word for the shell. */
-export function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,5 @@
-import { formatProblem, type Problem, problem } from "../model/index.js";
-import { quote } from "./hostScripts.js";
+import { problem } from "../model/index.js";
+import { refusal } from "./shell.js";
 
 /**
  * Requirements of a host, as shell scripts that a delivery runs before it sends anything. They end with status 1 and a
@@ -48,9 +48,4 @@ export function rootScript(sudo: boolean): string {
     ? problem("delivery.no-root", path, "may not use sudo without a password")
     : problem("delivery.no-root", path, "is not root, and the delivery does not use sudo");
   return `${sudo ? "sudo -n true 2> /dev/null" : '[ "$(id -u)" -eq 0 ]'} || ${refusal(none)}`;
-}
-
-/** @param value a word of the shell for `%s` in the problem */
-function refusal(found: Problem, value = ""): string {
-  return `{ printf ${quote(`${formatProblem(found)}\\n`)} ${value} >&2; exit 1; }`;
 }

@@ -16,5 +16,8 @@ export * from "./networkd.js";
 export * from "./nftables.js";
 export * from "./proxyConfig.js";
 export * from "./proxyUnits.js";
+export * from "./programScripts.js";
 export * from "./secretExchange.js";
+export * from "./shell.js";
 export * from "./systemdUnit.js";
+export * from "./uploadScripts.js";

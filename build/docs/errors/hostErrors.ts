@@ -20,6 +20,7 @@ function seen<C extends ProblemCode>(
 }
 
 const HASH = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+const OTHER_HASH = "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9";
 const UPLOAD = `/var/lib/portico/incoming/portico/${HASH}`;
 
 /** Codes of a host at work: the proxy, the commands that talk to it, activation, and the application's settings. */
@@ -63,6 +64,19 @@ export const HOST_ERRORS = {
     "host",
     "has a processor that the delivered Node does not support",
     { received: '"x86_64"', allowed: "aarch64" },
+  ),
+  ...seen(
+    "delivery.no-room",
+    "A file does not fit on the host. It was not uploaded.",
+    "/var/lib/portico/incoming",
+    "is on a file system that has 65536 KiB left, but /usr/lib/portico/node needs 380000 KiB with the copies that activation makes",
+  ),
+  ...seen(
+    "delivery.incomplete-upload",
+    "An upload failed, or arrived damaged. The rest of the upload was removed, so a full disk has its space again.",
+    "/var/lib/portico/incoming/0b7a",
+    "an upload did not arrive whole, and was removed",
+    { received: "312 KiB left on that file system" },
   ),
   ...seen(
     "delivery.no-root",
@@ -258,14 +272,14 @@ export const HOST_ERRORS = {
     "activation.missing-blob",
     "A file of the deployment was not uploaded, or has been removed since.",
     UPLOAD,
-    "cannot be read (2: No such file or directory), and /etc/portico/portico.json needs it",
+    "is missing, but /etc/portico/portico.json needs it",
   ),
   ...seen(
     "activation.corrupt-blob",
     "An uploaded file differs from the file that Terraform sent: it is incomplete or was changed. It was not installed.",
     UPLOAD,
     "does not match the hash in its name, but /etc/portico/portico.json needs it",
-    { received: "SHA-256 fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9" },
+    { received: `SHA-256 ${OTHER_HASH}` },
   ),
   ...seen(
     "activation.bad-target",
@@ -318,6 +332,28 @@ export const HOST_ERRORS = {
     "There is not enough space for both the new and the old files, which Portico keeps until the new files serve. Nothing was changed.",
     "/usr/lib/portico",
     "is on a file system that has 512 KiB left, but the deployment needs 1280 KiB",
+  ),
+  ...seen(
+    "activation.other-document",
+    "Another apply of the same deployment ran at the same time, and the host has the document of that apply. Without a lock on the state, the two applies did not know of each other.",
+    "/var/lib/portico/deployment/state.json",
+    "the host has another document",
+    {
+      received: `${HASH}, activated at 2026-01-02T03:04:05.678Z`,
+      allowed: `the document of this apply, ${OTHER_HASH}`,
+    },
+  ),
+  ...seen(
+    "activation.not-removed",
+    "`portico deactivate` ended with success, but the record of the deployment is still on the host: the program that ran is not the one of this deployment. Nothing else is removed.",
+    "/var/lib/portico/deployment/state.json",
+    "the deployment is still on this host, although `portico deactivate` reported success",
+  ),
+  ...seen(
+    "activation.lost-program",
+    "Node or the runtime on the host is missing, empty or another program. Nothing was changed.",
+    "/usr/lib/portico/node",
+    "is not Node, or Node does not run on this host",
   ),
   ...seen(
     "activation.file-failed",

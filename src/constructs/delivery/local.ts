@@ -1,9 +1,9 @@
 import { isAbsolute, normalize, resolve } from "node:path";
 import type { TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
-import { DEPLOYMENT_FILE } from "../../model/deployment.js";
+import { DEPLOYMENT_FILE, DEPLOYMENT_STORE } from "../../model/deployment.js";
 import { problem } from "../../model/index.js";
-import { quote } from "../../render/index.js";
+import { documentCheck, LOST, quote, refuseLost, removalCheck } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
 import type {
   DeliveredActivation,
@@ -40,6 +40,9 @@ const PROJECT = "${path.module}/../../..";
  * unprivileged user that serves it. Private files are private by their own mode.
  */
 const DIRECTORY_MODE = "0755";
+
+const LOST_HERE =
+  "Nothing was changed, and services still run. Install Node 20.19 or later at that path, or run `terraform apply`, which writes a file again that Terraform delivered.";
 
 /** @internal Made by `Delivery.local`. */
 export class LocalDelivery implements DeliveryWay {
@@ -94,7 +97,6 @@ export class LocalDelivery implements DeliveryWay {
     const { host, document: content, dependsOn } = activation;
     const whose = this.identity(host);
     const named = whose === "" ? "" : `${whose} --construct ${constructOf(host)}`;
-    const activate = `activate${named}${this.takeOver ? " --take-over" : ""}`;
     const { resource: document, sha256 } = this.deliver(scope, "DocumentFile", {
       ...activation,
       path: DEPLOYMENT_FILE,
@@ -102,16 +104,26 @@ export class LocalDelivery implements DeliveryWay {
       content,
       sensitive: false,
     });
+    const activate = `activate --document ${sha256}${named}${this.takeOver ? " --take-over" : ""}`;
+    const store = this.below(host, DEPLOYMENT_STORE);
+    const id = this.place(host) === "/" ? deploymentOf(host).id : undefined;
     // Terraform removes the files itself. Their services have to stop before that, so this resource is destroyed first.
     const taking = new TerraformData(scope, "Deactivation", {
-      input: { command: this.command(activation, `deactivate${whose}`) },
+      input: {
+        command: this.command(activation, `deactivate${whose}`, removalCheck(store, id)),
+      },
       provisioners: [onDestroy({ type: "local-exec", command: "${self.input.command}" })],
     });
     dependOn(taking, () => [document, ...dependsOn()]);
     return new TerraformData(scope, "Resource", {
       triggersReplace: { document: sha256 },
       dependsOn: [taking],
-      provisioners: [{ type: "local-exec", command: this.command(activation, activate) }],
+      provisioners: [
+        {
+          type: "local-exec",
+          command: this.command(activation, activate, documentCheck(store, sha256)),
+        },
+      ],
     });
   }
 
@@ -120,11 +132,14 @@ export class LocalDelivery implements DeliveryWay {
     return this.place(host) === "/" ? ` --identity ${deploymentOf(host).id}` : "";
   }
 
-  private command({ host, node, runtime }: DeliveredActivation, command: string): string {
-    // Nothing below a folder can be assumed to be installed, or to be built for this machine.
-    const program = this.place(host) === "/" ? quote(node.path) : "node";
+  /** @param check of what the command did, whatever the program says */
+  private command({ host, node, runtime }: DeliveredActivation, command: string, check: string): string {
     const root = this.below(host, "") || "/";
-    return `${program} ${quote(this.below(host, runtime.path))} ${command} --root ${quote(root)}`;
+    const isHost = root === "/";
+    // Nothing below a folder can be assumed to be installed, or to be built for this machine.
+    const programs = `${isHost ? quote(node.path) : "node"} ${quote(this.below(host, runtime.path))}`;
+    const found = isHost ? `${LOST}if lost ${programs}; then ${refuseLost(LOST_HERE)}; fi\n` : "";
+    return `set -eu\n${found}${programs} ${command} --root ${quote(root)}\n${check}`;
   }
 
   /** A path of the host as Terraform writes it. */

@@ -14,17 +14,23 @@ import { type Problem, problem } from "../../model/index.js";
 import {
   activateScript,
   deactivateScript,
+  draftOf,
+  heredoc,
   type HostScriptsInput,
   LOGIN_DIRECTORY,
   LOGIN_DIRECTORY_SCRIPT_PATH,
   machineScript,
   prepareScript,
+  receiveScript,
   REFUSE_OPEN_DIRECTORY,
   REMOVE_ENDED_SCRIPTS,
   removeLoginDirectory,
   REMOVE_UPLOAD,
+  roomScript,
   rootScript,
+  scriptOf,
   systemdScript,
+  type UploadInput,
 } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
 import type {
@@ -54,7 +60,7 @@ import {
   TerraformData,
 } from "./terraformData.js";
 
-/** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
+/** Where a deployment is on its host, by the id of its resource. */
 const placesOf = (id: string) => ({
   store: DEPLOYMENT_STORE,
   incoming: `${INCOMING_DIRECTORY}/${id}`,
@@ -66,7 +72,7 @@ const placesOf = (id: string) => ({
  *
  *     Deployment   one per host; its id is the deployment's identity, and its destroy removes everything
  *     Staging      one per machine; makes the directories for scripts and uploads, which no other user can enter
- *     file …       one each; uploads the content, under its hash, when it changes
+ *     file …       one each; uploads the content, under its hash and an id of the upload, when it changes
  *     activation   uploads the deployment document, and runs `portico activate`
  *
  * Everything depends on the first, so it is the last to be destroyed. Replacing the second delivers everything again,
@@ -97,6 +103,7 @@ export class SshDelivery implements DeliveryWay {
   deliver(scope: Construct, _id: string, file: DeliveredFile): FileResource {
     const deployment = this.deployment(file.host, scope);
     const { content, sha256 } = contentOf(scope, file);
+    const upload = this.uploadOf(deployment);
     const resource = new TerraformData(scope, "Resource", {
       triggersReplace: {
         uploads: this.staging(file.host, scope).id,
@@ -106,7 +113,10 @@ export class SshDelivery implements DeliveryWay {
       },
       ...this.connecting(file.host, [
         ...(file.machine === undefined ? [] : [inline(machineScript(file.machine))]),
-        ...this.upload(scope, deployment, content, sha256),
+        ...(file.bytes === undefined
+          ? []
+          : [this.asRoot(heredoc(roomScript(upload, { path: file.path, bytes: file.bytes, sha256 })))]),
+        ...this.upload(upload, { from: content, sha256 }),
       ]),
     });
     return { resource, sha256 };
@@ -120,15 +130,20 @@ export class SshDelivery implements DeliveryWay {
     const places = this.scriptsInput(deployment, host);
     const sha256 = Fn.sha256(document.asString);
     // The hash is in the script: as part of the command it would be sensitive, and Terraform would show no output.
-    const script = activateScript(places, { node, runtime, document: sha256, withoutAddress });
+    const text = activateScript(places, { node, runtime, document: sha256, withoutAddress });
+    const script = new TerraformLocal(scope, "Script", text).asString;
+    const upload = this.uploadOf(deployment);
     const resource = new TerraformData(scope, "Resource", {
       triggersReplace: { uploads: this.staging(host, scope).id, document: sha256 },
       ...this.connecting(host, [
-        ...this.upload(scope, deployment, { content: document.asString }, sha256),
         // A separate script: Terraform prints all of an inline one when it fails.
-        ...this.upload(scope, deployment, { content: script }, "activate.sh"),
+        ...this.upload(
+          upload,
+          { from: { content: document.asString }, sha256 },
+          { from: { content: script }, sha256: Fn.sha256(script), suffix: ".sh" },
+        ),
         // sudo drops the variable with the address of the session.
-        this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`, [REMOVE_ENDED_SCRIPTS]),
+        this.asRoot(`/bin/sh -eu ${scriptOf(upload)} "$SSH_CONNECTION"`, [REMOVE_ENDED_SCRIPTS]),
       ]),
     });
     dependOn(resource, () => activation.dependsOn());
@@ -238,26 +253,23 @@ export class SshDelivery implements DeliveryWay {
     return { connection: sshConnection(sshFields(this.options, host)), provisioners };
   }
 
-  /** Terraform uploads several at a time, and two files may have the same content: so each has its own draft. */
-  private upload(
-    scope: Construct,
-    deployment: DeploymentResource,
-    from: Pick<FileProvisioner, "content" | "source">,
-    name: string,
-  ): (FileProvisioner | RemoteExecProvisioner)[] {
+  /**
+   * Several uploads come in at a time, also of another apply, and two may have the same content: so each has the id that
+   * Terraform has just made for its resource.
+   */
+  private uploadOf(deployment: DeploymentResource): UploadInput {
     const { incoming } = placesOf(deployment.id);
-    const destination = `${incoming}/${name}`;
-    if (this.options.sudo !== true) return [{ type: "file", ...from, destination }];
-    const staged = `${LOGIN_DIRECTORY}/${scope.node.addr}-${name}`;
-    const draft = `${incoming}/${scope.node.addr}.new`;
-    const move = [
-      `sudo -n install -m 0600 -o root -g root ${staged} ${draft}`,
-      `sudo -n mv -f ${draft} ${destination}`,
-      `rm -f ${staged}`,
-    ];
+    return { incoming, id: TerraformSelf.getString("id"), byUser: this.options.sudo === true };
+  }
+
+  private upload(upload: UploadInput, ...contents: Upload[]): (FileProvisioner | RemoteExecProvisioner)[] {
+    const suffixes = contents.map(({ suffix = "" }) => suffix);
     return [
-      { type: "file", ...from, destination: staged },
-      { type: "remote-exec", inline: [move.join(" && ")] },
+      ...contents.map(({ from, sha256, suffix }): FileProvisioner => {
+        const destination = draftOf(upload, sha256, suffix);
+        return goingOn({ type: "file", ...from, destination });
+      }),
+      this.asRoot(heredoc(receiveScript(upload, suffixes))),
     ];
   }
 
@@ -272,9 +284,15 @@ const inline = (...lines: string[]): RemoteExecProvisioner => ({ type: "remote-e
 /** Attributes of `self` have such names only. */
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-function heredoc(script: string): string {
-  return `/bin/sh -eu <<'PORTICO'\n${script}PORTICO`;
+/** What is uploaded under its hash. */
+interface Upload {
+  readonly from: Pick<FileProvisioner, "content" | "source">;
+  readonly sha256: string;
+  readonly suffix?: string;
 }
+
+/** A provisioner whose failure the next one reports. */
+const goingOn = <P>(provisioner: P): P => ({ ...provisioner, on_failure: "continue" });
 
 /**
  * The content for the file provisioner, and its hash. A text becomes a local value, so that Terraform both hashes and

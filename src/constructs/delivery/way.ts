@@ -64,6 +64,8 @@ export interface DeliveredFile {
   readonly content?: string;
   /** A file next to the synthesized stack. */
   readonly source?: string;
+  /** Size of `source`. */
+  readonly bytes?: number;
   /** The processor that it is for, if it is a program that runs on one only. */
   readonly machine?: Machine;
   /** Whether plans must not show the content. */

@@ -48,7 +48,7 @@ export interface ActivationOptions {
   readonly incoming?: string;
   /** Whether to activate the last deployment again, from the store; default false. */
   readonly again?: boolean;
-  /** Name and SHA-256 of the document among the uploads; without it the document is their `deployment.json`. */
+  /** SHA-256 of the document; without it, whichever is there as `deployment.json`. */
   readonly document?: string;
   /** The deployment's identity; default: that of the host's deployment. */
   readonly identity?: DeploymentIdentity;
@@ -108,7 +108,7 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
       await keepContents(store, delivered, plan);
       const state = { ...last, ...identityOf(last, options) };
       if (!sameIdentity(state, last)) await store.writeState(state);
-      await tidyUp(store, state, options);
+      await tidyUp(store, state, last, options);
       return { plan, responses };
     }
     return { plan, responses: await carryOutOrRollBack(store, delivered, plan, last, options) };
@@ -191,7 +191,7 @@ async function carryOutOrRollBack(
     const responses = await verify(store, delivered, options);
     const state = { ...goodState(delivered, plan, journal, last, before), ...identityOf(last, options) };
     await store.writeState(state);
-    await tidyUp(store, state, options);
+    await tidyUp(store, state, last, options);
     return responses;
   } catch (error) {
     const reason = problemsOf(error);
@@ -208,13 +208,18 @@ async function carryOutOrRollBack(
 }
 
 /** Cleans up after success. A failure here must not make the activation fail; the next activation repeats the steps. */
-async function tidyUp(store: Store, state: GoodState, options: ActivationOptions): Promise<void> {
+async function tidyUp(
+  store: Store,
+  state: GoodState,
+  last: GoodState | undefined,
+  options: ActivationOptions,
+): Promise<void> {
   const { incoming, report } = options;
   try {
     await store.closeJournal();
     await keepCommand(store, programsOf(state.deployment));
     await removeDirectories(store, state.directories);
-    await store.collectGarbage(state, incoming);
+    await store.collectGarbage(state, last, incoming);
   } catch (error) {
     report(`cleanup failed: ${(error as Error).message}`);
   }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type Deployment,
@@ -36,19 +36,31 @@ export async function readDelivered(
   store: Store,
   { incoming, document: expected }: { readonly incoming?: string; readonly document?: string },
 ): Promise<Delivered> {
-  const name = expected ?? "deployment.json";
-  const file = incoming === undefined ? store.onHost(DEPLOYMENT_FILE) : join(incoming, name);
+  const { text, file } = await readDocument(store, incoming, expected);
+  return findContents(store, text, file, incoming);
+}
+
+async function readDocument(
+  store: Store,
+  incoming: string | undefined,
+  expected: string | undefined,
+): Promise<{ readonly text: Buffer; readonly file: string }> {
+  if (incoming !== undefined && expected !== undefined) {
+    const file = await upload(expected, "the deployment", incoming);
+    if (typeof file !== "string") throw new ProblemError([file]);
+    return { text: await readFile(file), file };
+  }
+  const file = incoming === undefined ? store.onHost(DEPLOYMENT_FILE) : join(incoming, "deployment.json");
   const text = await readFile(file).catch((error: Error) => {
     throw new ProblemError([problem("files.unreadable", file, `cannot be read ${systemReason(error)}`)]);
   });
   const document = createHash("sha256").update(text).digest("hex");
-  if (expected !== undefined && document !== expected) {
-    const message = "does not match the hash in its name";
-    throw new ProblemError([
-      problem("activation.corrupt-blob", file, message, { received: `SHA-256 ${document}` }),
-    ]);
-  }
-  return findContents(store, text, file, incoming);
+  if (expected === undefined || document === expected) return { text, file };
+  const message = "is the document of another apply";
+  const allowed = `the document of this apply, ${expected}`;
+  throw new ProblemError([
+    problem("activation.other-document", file, message, { received: `the document ${document}`, allowed }),
+  ]);
 }
 
 /** The same for the last activated deployment, whatever has happened to its files on the host since. */
@@ -133,13 +145,33 @@ async function find(
     const message = "is missing, or differs from the deployment";
     return problem("activation.corrupt-blob", wanted, message, { fix, allowed: `SHA-256 ${sha256}` });
   }
-  const path = join(incoming, sha256);
-  const hash = await hashOf(path).catch((error: NodeJS.ErrnoException) => error);
-  if (hash === sha256) return path;
-  if (typeof hash === "string") {
-    const message = `does not match the hash in its name, but ${wanted} needs it`;
-    return problem("activation.corrupt-blob", path, message, { received: `SHA-256 ${hash}` });
+  return upload(sha256, wanted, incoming);
+}
+
+/**
+ * The path of an upload. Its name is the SHA-256 of its content, and the id of the upload: two applies may have sent the
+ * same content.
+ */
+async function upload(sha256: string, wanted: string, incoming: string): Promise<string | Problem> {
+  const names = (await readdir(incoming).catch(() => [])).filter((name) => name.split(".")[0] === sha256);
+  let last = problem("activation.missing-blob", join(incoming, sha256), `is missing, but ${wanted} needs it`);
+  for (const name of names) {
+    const path = join(incoming, name);
+    const hash = await hashOf(path).catch((error: NodeJS.ErrnoException) => error);
+    if (hash === sha256) return path;
+    last =
+      typeof hash === "string"
+        ? problem(
+            "activation.corrupt-blob",
+            path,
+            `does not match the hash in its name, but ${wanted} needs it`,
+            { received: `SHA-256 ${hash}` },
+          )
+        : problem(
+            "activation.missing-blob",
+            path,
+            `cannot be read ${systemReason(hash)}, but ${wanted} needs it`,
+          );
   }
-  const message = `cannot be read ${systemReason(hash)}, but ${wanted} needs it`;
-  return problem("activation.missing-blob", path, message);
+  return last;
 }

@@ -9,7 +9,7 @@ import {
   ProblemError,
 } from "../../model/index.js";
 import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
-import { quote } from "../../render/hostScripts.js";
+import { quote } from "../../render/shell.js";
 import { differences, type FileState, observe } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Report } from "./report.js";
 import { type Deployment, type Problem, problem, ProblemError } from "../../model/index.js";
 import { ROOT } from "../asOwner/acting.js";
-import { quote } from "../../render/hostScripts.js";
+import { quote } from "../../render/shell.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
 import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { actingOn, ROOT } from "../asOwner/acting.js";
 import { endpoint, isIpv6, parseConfigText, type Problem, problem, ProblemError } from "../../model/index.js";
-import { quote } from "../../render/hostScripts.js";
+import { quote } from "../../render/shell.js";
 import { listenOwner } from "../../runtime/listen/listenOwner.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";

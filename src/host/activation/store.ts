@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
 import {
@@ -14,6 +14,7 @@ import {
   problem,
   ProblemError,
 } from "../../model/index.js";
+import { COMMAND_SCRIPT } from "../../render/programScripts.js";
 import { placeBootUnit, removeBootUnit } from "./bootUnit.js";
 import {
   currentUser,
@@ -87,7 +88,8 @@ export interface JournaledFile {
  *
  *     state.json     the last good state
  *     journal.json   the activation in progress; exists only while the host is between two states
- *     blobs/         contents by their SHA-256: of the last good state, and of the state before Portico
+ *     blobs/         contents by their SHA-256: of the last good state, of the state before Portico, and for a week of the
+ *                    states between
  *     staging/       the new files as they will be, to be checked
  *     command        runs portico with the programs that `programs` names
  *     run/           programs of a deactivation, which removes the installed ones
@@ -160,7 +162,7 @@ export class Store {
   async writeCommand(programs: Programs): Promise<void> {
     // One per line: paths are never part of a script.
     await placeText(this.at("programs"), programs.map((path) => `${path}\n`).join(""));
-    await placeBytes(this.at("command"), Buffer.from(COMMAND), { mode: "0700", ...currentUser() });
+    await placeBytes(this.at("command"), Buffer.from(COMMAND_SCRIPT), { mode: "0700", ...currentUser() });
   }
 
   /** Whether `command` can be run. */
@@ -169,7 +171,9 @@ export class Store {
       const programs = (await readFile(this.at("programs"), "utf8")).trimEnd().split("\n");
       const { mode } = await lstat(this.at("command"));
       const text = await readFile(this.at("command"), "utf8");
-      return text === COMMAND && (mode & 0o100) !== 0 && programs.length === 2 && programs.every(existsSync);
+      return (
+        text === COMMAND_SCRIPT && (mode & 0o100) !== 0 && programs.length === 2 && programs.every(existsSync)
+      );
     } catch {
       return false;
     }
@@ -193,29 +197,44 @@ export class Store {
     throw new ProblemError([problem("activation.file-failed", source, message, { fix: "Try again." })]);
   }
 
-  /** Removes contents that no state refers to, and the uploads of the delivery. */
-  async collectGarbage(state: GoodState, incoming: string | undefined): Promise<void> {
-    const wanted = new Set([
-      ...keptFiles(state).map(({ sha256 }) => sha256),
-      ...contentsBefore(state).map(([, { sha256 }]) => sha256),
-    ]);
-    const names = await readdir(this.at("blobs"));
-    for (const name of names) if (!wanted.has(name)) await rm(this.at("blobs", name), { force: true });
+  /**
+   * Removes contents that no document names: uploads that the host has now, contents that have not been needed for
+   * {@link KEPT_MS}, and uploads as old, which an apply has abandoned. Another apply of the same deployment may be under
+   * way. It has uploaded what it changes, and relies on finding here what was in place when it began.
+   * @param last the state before this one
+   */
+  async collectGarbage(
+    state: GoodState,
+    last: GoodState | undefined,
+    incoming: string | undefined,
+  ): Promise<void> {
+    const states = last === undefined ? [state] : [state, last];
+    const wanted = namesOf([...keptFiles(state), ...contentsBefore(state).map(([, before]) => before)]);
+    const replaced = namesOf(last === undefined ? [] : keptFiles(last));
+    // Large, and kept only for a roll-back.
+    const nodes = namesOf(
+      states.flatMap(({ deployment }) => deployment.files.filter(({ role }) => role === "node")),
+    );
+    for (const name of await readdir(this.at("blobs"))) {
+      const blob = this.at("blobs", name);
+      if (wanted.has(name)) continue;
+      if (replaced.has(name)) await utimes(blob, new Date(), new Date());
+      else if (nodes.has(name) || (await isOld(blob))) await rm(blob, { force: true });
+    }
     await rm(this.at("run"), { recursive: true, force: true });
     if (incoming === undefined) return;
+    const delivered = namesOf(filesOf(state.deployment, state.document));
     for (const name of await readdir(incoming)) {
-      if (/^[0-9a-f]{64}$/.test(name)) await rm(join(incoming, name), { force: true });
+      const upload = /^([0-9a-f]{64})(?:\..*)?$/.exec(name);
+      const path = join(incoming, name);
+      const isOurs = upload !== null || /^run\.|\.sh$/.test(name);
+      if ((upload !== null && delivered.has(upload[1]!)) || (isOurs && (await isOld(path))))
+        await rm(path, { recursive: true, force: true });
     }
-    await this.sweepUploads(basename(incoming));
-  }
-
-  /** Removes old uploads of other deployments, whose names are in no state any more. */
-  private async sweepUploads(own: string): Promise<void> {
+    // Those of other deployments, whose names are in no state any more.
     const all = this.onHost(INCOMING_DIRECTORY);
     for (const name of await readdir(all).catch(() => [])) {
-      if (name === own) continue;
-      const found = await lstat(join(all, name)).catch(() => undefined);
-      if (found !== undefined && Date.now() - found.mtimeMs > UPLOADS_KEPT_MS)
+      if (name !== basename(incoming) && (await isOld(join(all, name))))
         await rm(join(all, name), { recursive: true, force: true });
     }
   }
@@ -249,13 +268,16 @@ export class Store {
   }
 }
 
-/** An apply that failed may be tried again for so long. */
-const UPLOADS_KEPT_MS = 7 * 24 * 3_600_000;
+/** An apply that was planned on an earlier state, or that failed, may be run for so long. */
+const KEPT_MS = 7 * 24 * 3_600_000;
 
-const COMMAND = `#!/bin/sh
-{ IFS= read -r node && IFS= read -r runtime; } < "$(dirname "$0")"/programs
-exec "$node" "$runtime" "$@"
-`;
+const namesOf = (files: readonly { readonly sha256: string }[]): ReadonlySet<string> =>
+  new Set(files.map(({ sha256 }) => sha256));
+
+const isOld = async (path: string): Promise<boolean> => {
+  const found = await lstat(path).catch(() => undefined);
+  return found !== undefined && Date.now() - found.mtimeMs > KEPT_MS;
+};
 
 /** Whether units are touched: with any root other than the host's own there are only files. */
 export const changesServices = (root: string): boolean => root === "/";
