@@ -97,8 +97,21 @@ test("only what changed is uploaded and written; contents of the last state need
     ["/etc/portico/deployment.json", "content"],
   ]);
   expect(inodes().filter((ino, i) => ino !== before[i])).toHaveLength(1);
-  // The replaced content is no longer of use to anybody.
-  expect(blobsOf(site)).not.toContain(sha256(one[CONFIG]!.content));
+  // An apply that was planned before may still need the replaced content, for a week after it was replaced.
+  const replaced = sha256(one[CONFIG]!.content);
+  const ageBy = (days: number): void => {
+    const then = Date.now() / 1000 - days * 86_400;
+    utimesSync(site.at(`/var/lib/portico/deployment/blobs/${replaced}`), then, then);
+  };
+  for (const [days, kept] of [
+    [0, true],
+    [6, true],
+    [8, false],
+  ] as const) {
+    if (days > 0) ageBy(days);
+    await site.activate();
+    expect([days, blobsOf(site).includes(replaced)]).toEqual([days, kept]);
+  }
 });
 
 test.each<[string, (site: Site) => void, string[]]>([
@@ -315,6 +328,9 @@ describe("nothing is touched when", () => {
     expect(codes(await problemsOf(site.activate({ incoming: other, document: documentOf(one) })))).toEqual([
       "activation.corrupt-blob",
     ]);
+    // Files that are in place may have been written by another apply.
+    const inPlace = { incoming: undefined, document: "0".repeat(64) };
+    expect(codes(await problemsOf(site.activate(inPlace)))).toEqual(["activation.other-document"]);
   });
 
   test("the lock's file is removed while one waits for it: the next two still take turns", async () => {
@@ -498,6 +514,25 @@ describe("a write that fails rolls back, and is named:", () => {
       ]);
       expect(site.snapshot()).toEqual(good);
     });
+  });
+
+  test("uploads that no document names stay for a week, and those that the host has are gone", async () => {
+    site.deliver(one);
+    const names = {
+      used: `${sha256(one[CONFIG]!.content)}.a`,
+      fresh: `${"a".repeat(64)}.b`,
+      old: `${"b".repeat(64)}.c`,
+    };
+    const kept = ["run.fresh", "1.sh"];
+    for (const name of [...Object.values(names), ...kept, "run.old", "2.sh", "mine"])
+      site.write(`/var/lib/portico/incoming/one/${name}`, "x");
+    const then = Date.now() / 1000 - 8 * 86_400;
+    for (const name of [names.old, "run.old", "2.sh", "mine"])
+      utimesSync(path.join(site.incoming, name), then, then);
+    await site.activate();
+    expect(readdirSync(site.incoming).sort()).toEqual(
+      ["deployment.json", names.fresh, ...kept, "mine"].sort(),
+    );
   });
 
   test("uploads of a state that was lost are gone after a week", async () => {

@@ -72,7 +72,7 @@ run("a deployment over ssh", () => {
       expect([code, stdout]).toEqual([
         1,
         expect.stringMatching(
-          /\/var\/lib\/portico\/incoming\/\S+\/run\/node cannot be run: its file system is mounted noexec \(findmnt --target \S+\)/,
+          /\/var\/lib\/portico\/incoming\/\S+\/run\.[0-9a-f-]+\/node: cannot be run: its mode does not allow it, or its file system is mounted noexec \(findmnt --target \S+\)/,
         ),
       ]);
       expect(

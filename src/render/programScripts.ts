@@ -6,6 +6,9 @@ import { refusal } from "./shell.js";
  * `/bin/true` succeeds too, so that a script asks each program for its name before it relies on the program.
  */
 
+const NOT_NODE = "is not Node, or Node does not run on this host";
+const NOT_RUNTIME = "is not the runtime of portico, or is damaged";
+
 /**
  * A function of the shell: `lost NODE RUNTIME` sets `what` and `why` to the program that does not run and to the reason,
  * and fails if both run.
@@ -20,14 +23,14 @@ export const LOST = `lost() {
   fi
   case $("$1" --version 2> /dev/null < /dev/null || true) in
     v[0-9]*) ;;
-    *) why="is not Node, or Node does not run on this host"; return ;;
+    *) why="${NOT_NODE}"; return ;;
   esac
   what=$2
   if [ ! -e "$2" ]; then why="is missing"; return; fi
   if [ ! -s "$2" ]; then why="is empty"; return; fi
   case $("$1" "$2" --version 2> /dev/null < /dev/null || true) in
     "portico "*) return 1 ;;
-    *) why="is not the runtime of portico, or is damaged" ;;
+    *) why="${NOT_RUNTIME}" ;;
   esac
 }
 `;

@@ -10,9 +10,12 @@ export function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** Place of a word of the shell in the texts of a problem; see {@link refusal}. */
+export const WORD = "%s";
+
 /**
  * Commands that end a script with a problem.
- * @param words words of the shell, for each `%s` in the texts of the problem
+ * @param words words of the shell, for each {@link WORD} in the texts of the problem
  */
 export function refusal(found: Problem, ...words: string[]): string {
   return `{ printf ${[quote(`${formatProblem(found)}\\n`), ...words].join(" ")} >&2; exit 1; }`;

@@ -1,6 +1,6 @@
 import { problem } from "../model/problem.js";
 import { LOGIN_DIRECTORY } from "./hostScripts.js";
-import { literal, parentOf, quote, refusal } from "./shell.js";
+import { literal, parentOf, quote, refusal, WORD } from "./shell.js";
 
 /**
  * Scripts around an upload. Each upload has a name that no other upload has, of this apply or of another one: the
@@ -49,7 +49,7 @@ export function receiveScript(upload: UploadInput, suffixes: readonly string[]):
   whole=${byUser ? `${directory}/$name.new` : '"$draft"'}
   if [ ! -f "$draft" ]${byUser ? ` || ! install -m 0600 -o root -g root "$draft" "$whole"` : ""} ||
     ! echo "$(echo "$name" | cut -c 1-64)  $whole" | sha256sum --check --status; then
-    left=$(df --output=avail -k ${directory} | tail -n 1)
+    left=$(($(df --output=avail -k ${directory} | tail -n 1)))
     rm -f "$draft" "$whole"
     ${refusal(incomplete, directory, '"$left"')}
   fi
@@ -78,7 +78,7 @@ export function roomScript({ incoming, byUser }: UploadInput, { path, bytes, sha
   const full = problem(
     "delivery.no-room",
     "%s",
-    `is on a file system that has %s KiB left, but ${literal(path)} needs %s KiB with the copies that activation makes`,
+    `is on a file system that has ${WORD} KiB left, but ${literal(path)} needs ${WORD} KiB with the copies that activation makes`,
   );
   return `existing() {
   at=$1
@@ -100,7 +100,7 @@ for at in "$uploads" "$target"${byUser ? " ." : ""}; do
   needs=${BESIDES_KIB}
   [ "$device" != "$(stat -c %d "$uploads")" ] || needs=$((needs + ${size} + copied + kept))
   [ "$device" != "$(stat -c %d "$target")" ] || needs=$((needs + copied))
-${byUser ? `  [ "$device" != "$(stat -c %d .)" ] || needs=$((needs + ${size}))\n` : ""}  left=$(df --output=avail -k "$at" | tail -n 1)
+${byUser ? `  [ "$device" != "$(stat -c %d .)" ] || needs=$((needs + ${size}))\n` : ""}  left=$(($(df --output=avail -k "$at" | tail -n 1)))
   [ "$left" -ge "$needs" ] || ${refusal(full, '"$at"', '"$left"', '"$needs"')}
 done
 `;
