@@ -57,6 +57,7 @@ export interface Synthesized {
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly resource: Record<string, Record<string, any>>;
   readonly output?: Record<string, { value: unknown; description: string }>;
+  readonly locals?: Record<string, string>;
 }
 
 /** Addresses of all resources, sorted. */

@@ -48,8 +48,8 @@ function dataResource(synthesized: Synthesized, end: string) {
 
 /** The document of the only activation, hashes standing for what Terraform would compute. */
 function deploymentOf(synthesized: Synthesized): DeploymentInput {
-  const { locals } = synthesized as unknown as { locals: Record<string, string> };
-  const [document] = Object.entries(locals).filter(([id]) => id.includes("Activation_Document"));
+  const { locals } = synthesized;
+  const [document] = Object.entries(locals!).filter(([id]) => id.includes("Activation_Document"));
   const text = document![1].replace(/\$\{jsonencode\((?:file)?sha256\(.*?\)\)\}/g, `"${"0".repeat(64)}"`);
   return JSON.parse(text) as DeploymentInput;
 }

@@ -242,9 +242,12 @@ describe("in Terraform", () => {
     expect(after("Ahead")).toEqual(["TicketKeys"]);
     expect(after("Second_Activation")).toEqual(["Ahead"]);
     expect(after("First_Activation")).toEqual(["Second_Activation"]);
-    const scripts = ["Ahead", "Second_Activation", "First_Activation"].map((end) =>
-      JSON.stringify(data(end).provisioner),
-    );
+    // The content of the upload that the activation runs.
+    const { locals } = synthesize(stack);
+    const scripts = ["Ahead", "Second_Activation", "First_Activation"].map((end) => {
+      const local = /\$\{local\.(\w+_Script_\w+)\}/.exec(JSON.stringify(data(end).provisioner))![1]!;
+      return locals![local]!;
+    });
     expect(scripts.map((script) => script.includes("ip -o address show to 192.0.2.20"))).toEqual([
       true,
       false,

@@ -123,8 +123,9 @@ describe("the store", () => {
   const [node, runtime] = ["/my node", "/my 'runtime'.mjs"].map((name) => site.at(name)) as [string, string];
   beforeEach(async () => {
     await store.prepare();
-    site.write("/my node", '#!/bin/sh\nprintf "%s|" "$@"', 0o755);
-    site.write("/my 'runtime'.mjs", "");
+    const responses = `case "$*" in --version) echo v24.0.0 ;; *--version) echo "portico 0.1.0" ;; *) printf "%s|" "$@" ;; esac`;
+    site.write("/my node", `#!/bin/sh\n${responses}\n`, 0o755);
+    site.write("/my 'runtime'.mjs", "// runtime");
     await store.writeCommand([node, runtime]);
   });
   const mode = (name: string): string => (statSync(store.at(name)).mode & 0o7777).toString(8);
