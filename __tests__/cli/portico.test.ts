@@ -1,5 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { publicFolder } from "../../testkit/publicFolder.js";
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
 import os from "node:os";
 import path from "node:path";
@@ -19,7 +20,7 @@ import { deploymentOf } from "../../testkit/deployment.js";
 
 let folder: string;
 beforeAll(() => {
-  folder = mkdtempSync(path.join(os.tmpdir(), "portico cli "));
+  folder = publicFolder("portico cli ");
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
