@@ -1,11 +1,10 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { publicFolder } from "../../testkit/publicFolder.js";
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
-import os from "node:os";
 import path from "node:path";
 import { buildBundle } from "../../build/bundle.js";
 import { BUNDLE, ROOT } from "../../build/paths.js";
+import { publicFolder } from "../../testkit/publicFolder.js";
 import { freePort, freePortOffset } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 import { createMedia } from "../../demo/media.js";
