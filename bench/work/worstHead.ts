@@ -18,7 +18,6 @@ export const worstHead: Work = {
   by: "cpu",
   // 26 KB that nothing reads cost 8 to 11 times as much over HTTP/1.1 as the shortest requests, many in one read.
   bars: [{ to: ABSOLUTE, limit: 10, worst: 12 }],
-  quick: true,
   run: async (bench) => {
     const site = await startHeadSite(bench.site, bench.proxyCores, porticoCommand());
     try {
