@@ -99,7 +99,8 @@ export class Http2Connection implements FramedConnection, Taker {
     this.guard = new FloodGuard(config.limits.streamResetsPerSecondMax);
     this.frames = new FrameHandler(this, config);
     this.reader = new FrameReader(this.frames);
-    this.input = new PacedReader(socket, this);
+    this.input = new PacedReader(this);
+    this.input.attach(socket);
     this.idleDeadline = coarseNow() + config.timeouts.requestHeadMs;
     this.overhead = new TlsOverhead(socket);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));

@@ -33,9 +33,10 @@ export class ClientInput {
       this.reader.arrived(chunk);
     };
     this.buffer = new ReceiveBuffer(secure);
+    this.reader = new PacedReader(taker, this.buffer);
     const moved = secure ? undefined : adopt(accepted, this.buffer, receive);
     this.socket = moved ?? accepted;
-    this.reader = new PacedReader(this.socket, taker, this.buffer);
+    this.reader.attach(this.socket);
     if (secure) readInto(accepted as TLSSocket, this.buffer, receive);
     // Bytes decrypted together with the end of a handshake are already in the stream.
     if (moved === undefined) accepted.on("data", receive);

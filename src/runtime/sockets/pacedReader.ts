@@ -25,13 +25,19 @@ export class PacedReader {
   private resting = false;
   private slice = 0;
 
+  private socket!: Socket;
+
   /** @param buffer that the socket reads into, if it is one that is used again */
   constructor(
-    private readonly socket: Socket,
     private readonly taker: Taker,
     private readonly buffer?: ReceiveBuffer,
   ) {
     if (buffer !== undefined) buffer.onFree = () => this.readOn();
+  }
+
+  /** Before the first read. @param socket whose reads are {@link arrived} */
+  attach(socket: Socket): void {
+    this.socket = socket;
   }
 
   /** Whether bytes have arrived that were not taken. */
@@ -40,10 +46,10 @@ export class PacedReader {
   }
 
   /** Bytes were read; those that are not taken are copied. TLS delivers the rest of a read although it is to rest. */
-  arrived(chunk: Buffer): void {
+  readonly arrived = (chunk: Buffer): void => {
     if (this.unread !== undefined) this.unread = Buffer.concat([this.unread, chunk]);
     else this.take(chunk, false);
-  }
+  };
 
   /** Takes these bytes before others, when it reads on. */
   begin(read: Buffer): void {

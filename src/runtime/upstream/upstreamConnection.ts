@@ -67,9 +67,10 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     this.parser = new ResponseParser(config.headBytesMax, this);
     const { tls, lookup } = owner;
     this.buffer = new ReceiveBuffer(tls !== undefined);
-    this.link = openLink({ ...address, lookup }, tls, this.buffer, this.receive, header);
+    this.input = new PacedReader(this, this.buffer);
+    this.link = openLink({ ...address, lookup }, tls, this.buffer, this.input.arrived, header);
     this.socket = this.link.socket;
-    this.input = new PacedReader(this.socket, this, this.buffer);
+    this.input.attach(this.socket);
     this.request = new RequestWriter(this.socket, this);
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
     countConnect();
@@ -186,7 +187,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     this.connectMs = Math.max(0, Date.now() - this.begunAt);
     if (this.owner.tls) this.socket.uncork();
     else {
-      readDirectly(this.socket, this.buffer, this.receive);
+      readDirectly(this.socket, this.buffer, this.input.arrived);
       this.request.connected();
     }
     this.onWrite();
@@ -213,8 +214,6 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     this.readDeadline =
       coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, readTimeoutMs) : readTimeoutMs);
   }
-
-  private readonly receive = (chunk: Buffer): void => this.input.arrived(chunk);
 
   take(chunk: Buffer): number {
     const at = this.received(chunk);
