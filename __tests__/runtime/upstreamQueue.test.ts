@@ -198,7 +198,7 @@ describe.each([
     front = await start({ connectionsMax: 1, queueTimeoutMs: 300 });
     const [first, second] = await askAll(["a", "b"], 1);
     expect(await second!.response).toMatchObject({ status: 503, retryAfter: "5" });
-    expect(await front.errorLog()).toContain("and none became free within 300 ms");
+    expect(await front.errorLog()).toContain("and no connection became free within 300 ms");
     respond(0);
     expect((await first!.response).status).toBe(200);
     // Nothing of it is left: the connection serves whoever comes.

@@ -109,7 +109,7 @@ test("whoever has waited too long is refused, with the time, and nobody else", (
   sweep(1_000);
   sweep(1_000);
   expect(refused).toEqual([
-    "a1: all 1 connections to upstream are in use, and none became free within 1000 ms",
+    "a1: all 1 connections to upstream are in use, and no connection became free within 1000 ms",
   ]);
   sweep(1_500);
   expect([refused.length, play.shares.queued]).toEqual([2, 0]);

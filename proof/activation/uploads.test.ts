@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { draftOf, prepareScript, receiveScript, roomScript, scriptOf } from "../../src/render/index.js";
+import { randomText } from "../../testkit/random.js";
 import { sha256, SITES } from "./site.js";
 
 /** The scripts around an upload, on a small file system of its own as `/var`. */
@@ -78,7 +79,7 @@ describe("a file is uploaded only if it fits, with the copies that activation ma
 
   test("a file that is in place already needs no copies", () => {
     const file = path.join(folder, "node");
-    const content = Buffer.alloc(20 * MIB, "n");
+    const content = Buffer.from(randomText(20 * MIB));
     writeFileSync(file, content);
     const given = { path: file, bytes: 5 * MIB, sha256: sha256(content.toString("latin1")) };
     expect(sh(roomScript(upload(), given))).toEqual([0, ""]);
@@ -95,7 +96,7 @@ describe.each([false, true])("of an upload that failed nothing is left (by a use
   beforeEach(() => mkdirSync(path.join(home(), ".portico/incoming"), { recursive: true }));
 
   test("a disk that was full has its space again, and the script says how full it was", () => {
-    const content = "x".repeat(40 * MIB);
+    const content = randomText(40 * MIB);
     const { status } = spawnSync("dd", ["if=/dev/zero", `of=${draft(content)}`, "bs=1M", "count=40"]);
     expect([status, freeMib()]).toEqual([1, 0]);
     const [ended, said] = receive("");
