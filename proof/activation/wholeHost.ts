@@ -1,17 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { publicFolder } from "../../testkit/publicFolder.js";
 import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmdirSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { build } from "esbuild";
@@ -52,7 +51,7 @@ export class WholeHost {
   }
 
   static async start(): Promise<WholeHost> {
-    const folder = mkdtempSync(path.join(tmpdir(), "portico-whole-host-"));
+    const folder = publicFolder("portico-whole-host-");
     // Nobody else has its mounts, and they are gone when this process is, however it ends.
     const keeper = spawn(
       "unshare",

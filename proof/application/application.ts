@@ -1,17 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { publicFolder } from "../../testkit/publicFolder.js";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runUnseen } from "../../testkit/unseen.js";
@@ -37,7 +29,7 @@ export interface ApplicationOptions {
 
 export async function startApplication(application: ApplicationOptions): Promise<Application> {
   const python = environment();
-  const folder = mkdtempSync(join(tmpdir(), "portico-application-"));
+  const folder = publicFolder("portico-application-");
   writeFileSync(join(folder, "application_settings.py"), settings(folder, application));
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONPATH: `${folder}:${HERE}` };
   const { name, password } = application.user;

@@ -1,5 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
+import { publicFolder } from "../../testkit/publicFolder.js";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
@@ -31,7 +31,7 @@ export class Proxy {
 
   /** @param without pieces of Node that the proxy does without; default: as in this process */
   static async start(seed: number, without?: string): Promise<Proxy> {
-    const proxy = new Proxy(new Pool(seed), mkdtempSync(join(tmpdir(), "portico-bytes-")));
+    const proxy = new Proxy(new Pool(seed), publicFolder("portico-bytes-"));
     const upstreams = await Upstreams.start(proxy.folder, (id) => proxy.running.get(id));
     proxy.upstreams = upstreams;
     const unused = 1;

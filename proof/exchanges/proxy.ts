@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
+import { publicFolder } from "../../testkit/publicFolder.js";
 import * as net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
@@ -31,7 +31,7 @@ export class Proxy {
   static async start(laneCount: number): Promise<Proxy> {
     const started: { frontEnd?: FrontEnd } = {};
     const lanes: Lane[] = [];
-    const folder = mkdtempSync(join(tmpdir(), "portico-exchanges-"));
+    const folder = publicFolder("portico-exchanges-");
     const place = { folder, certificate: await issue({ names: ["upstream.test"], type: "ec" }) };
     for (let i = 0; i < laneCount; i++)
       lanes.push(await Lane.start(LANE_MIN + i, place, () => started.frontEnd!));

@@ -1,17 +1,9 @@
 import { execFileSync } from "node:child_process";
+import { publicFolder } from "../../testkit/publicFolder.js";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import * as net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,7 +19,7 @@ afterEach(async () => {
 });
 
 const folder = (): string => {
-  const made = mkdtempSync(join(tmpdir(), "portico-faults-"));
+  const made = publicFolder("portico-faults-");
   cleanups.push(() => rmSync(made, { recursive: true, force: true }));
   return made;
 };

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { publicFolder } from "../../testkit/publicFolder.js";
+import { chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Application, FileSyncProxy, Mode } from "../../src/constructs/index.js";
 import { ask } from "../applications/ask.js";
@@ -32,7 +32,7 @@ networks:
 const NAMES = `services: { portico: { extra_hosts: ["immich-server:${SERVER}"] } }\n`;
 
 test("the application is served by its names, with what Compose puts beside it", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "portico-compose-"));
+  const folder = publicFolder("portico-compose-");
   const [node, image] = ["node", "image"].map((what) => `portico-compose-${what}-${process.pid}`) as [
     string,
     string,

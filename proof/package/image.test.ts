@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { publicFolder } from "../../testkit/publicFolder.js";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
 import { freePorts } from "../../testkit/ports.js";
@@ -12,7 +12,7 @@ import { buildImage, importNode, LIMITS, podman } from "./podman.js";
 const CONFINED = ["--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--network=host"];
 
 test("an image is built by it, which serves as a user without any right, and stops when it is asked to", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "portico-image-"));
+  const folder = publicFolder("portico-image-");
   const [node, image, container] = ["node", "image", "container"].map(
     (what) => `portico-${what}-${process.pid}`,
   );

@@ -106,7 +106,7 @@ test.each([
   const short = { "User-Agent": "agent", Referer: long };
   const line = fittingLine(format, new FakeExchange({ target: "/x", headers: short }), 4_096);
   expect(line.length).toBeLessThanOrEqual(4_096);
-  expect(line).toMatch(/(?:\\x01|\\u0001)\.\.\."/);
+  expect(line).toMatch(/(?:\\x01|\\u0001)\\u2026"/);
   expect(line).toMatch(/agent"(?:,"error":null,.*\})?\n$/);
   if (format === jsonLine) expect(JSON.parse(line)).toMatchObject({ target: "/x", user_agent: "agent" });
 });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { publicFolder } from "../../testkit/publicFolder.js";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
@@ -15,7 +15,7 @@ import { eventually } from "../../testkit/waiting.js";
 
 /** The service as systemd has it: its master dies, then so do its workers, and another one starts in the same directory. */
 export class Service {
-  readonly folder = mkdtempSync(join(tmpdir(), "portico-quiesces-"));
+  readonly folder = publicFolder("portico-quiesces-");
   private master: ChildProcess | undefined;
 
   private constructor(

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
+import { publicFolder } from "../../../testkit/publicFolder.js";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { laboratory } from "../../../testkit/laboratory.js";
 import { startStage } from "../../wire/stage.js";
@@ -60,7 +60,7 @@ function install(): string {
 }
 
 async function run(tool: string, port: number, path: string): Promise<Case[]> {
-  const folder = mkdtempSync(join(tmpdir(), "portico-h2spec-"));
+  const folder = publicFolder("portico-h2spec-");
   try {
     const report = join(folder, "report.xml");
     const args = [

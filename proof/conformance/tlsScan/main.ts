@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
+import { publicFolder } from "../../../testkit/publicFolder.js";
 import { TlsPolicy } from "../../../src/constructs/index.js";
 import type { ProxyConfigInput, TlsPolicyName } from "../../../src/model/index.js";
 import { startFrontEnd } from "../../../testkit/frontEnd.js";
@@ -52,7 +51,7 @@ interface PolicyResult extends Judgement {
 
 async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
   const [web, fileServer, webdav] = await freePorts(3);
-  const folder = mkdtempSync(join(tmpdir(), "portico-tls-scan-"));
+  const folder = publicFolder("portico-tls-scan-");
   try {
     // Whoever chooses a policy of Mozilla's has a name and a certificate for it (service 3.3).
     const issued = policy.startsWith("mozilla-") ? issueCertificate(folder, "127.0.0.1") : undefined;
