@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { publicFolder } from "../../testkit/publicFolder.js";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
@@ -15,7 +16,7 @@ import { eventually } from "../../testkit/waiting.js";
 
 let folder: string;
 beforeAll(() => {
-  folder = mkdtempSync(path.join(os.tmpdir(), "portico demo test "));
+  folder = publicFolder("portico demo test ");
   mkdirSync(path.join(folder, "tmp"));
   // What tsx has compiled is kept in the temporary folder: in a new one it would compile everything again.
   const compiled = `tsx-${process.geteuid!()}`;

@@ -111,11 +111,11 @@ const ALL = [...HTTP1, ...HTTP2];
 
 /** Every step that the event loop calls: of which class, its name, and the protocols whose requests come by it. */
 const STEPS: readonly [object, string, string, readonly string[]][] = [
-  [Http1Connection.prototype, "Http1Connection", "receive", HTTP1],
+  [Http1Connection.prototype, "Http1Connection", "take", HTTP1],
   [Http1Connection.prototype, "Http1Connection", "closed", HTTP1],
   [Http1Connection.prototype, "Http1Connection", "sweep", HTTP1],
   [ResponseWriter.prototype, "ResponseWriter", "writeBatched", HTTP1],
-  [Http2Connection.prototype, "Http2Connection", "read", HTTP2],
+  [Http2Connection.prototype, "Http2Connection", "take", HTTP2],
   [Http2Connection.prototype, "Http2Connection", "written", HTTP2],
   [Http2Connection.prototype, "Http2Connection", "closed", HTTP2],
   [Http2Connection.prototype, "Http2Connection", "sweep", HTTP2],
