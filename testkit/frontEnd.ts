@@ -76,7 +76,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   const [command, ...args] = [...(options.under ?? []), ...node];
   const child = spawn(command!, [...args, "serve", paths.config], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, RUNTIME_DIRECTORY: folder },
+    env: { ...process.env, RUNTIME_DIRECTORY: runtimeOf(folder) },
   });
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
@@ -85,7 +85,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
     ...ports,
     folder,
     logDirectory: paths.logDirectory,
-    control: join(folder, "control.sock"),
+    control: join(folder, "run/control.sock"),
     process: child,
     stderr: () => stderr,
     stop: async () => {
@@ -186,4 +186,11 @@ function ready(child: ChildProcess, stderr: () => string): Promise<void> {
       reject(new Error(`the proxy exited with ${code}; was it built? (npm run build)\n${stderr()}`)),
     );
   });
+}
+
+/** Where its control socket is: nothing is served from that directory. */
+export function runtimeOf(folder: string): string {
+  const runtime = join(folder, "run");
+  mkdirSync(runtime, { recursive: true });
+  return runtime;
 }
