@@ -189,7 +189,7 @@ function ready(child: ChildProcess, stderr: () => string): Promise<void> {
 }
 
 /** Where its control socket is: nothing is served from that directory. */
-export function runtimeOf(folder: string): string {
+function runtimeOf(folder: string): string {
   const runtime = join(folder, "run");
   mkdirSync(runtime, { recursive: true });
   return runtime;
