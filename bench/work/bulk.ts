@@ -44,7 +44,7 @@ export const downloads: readonly Work[] = [
   download(PLAIN, [quickBar(0.5, 0.81)]),
   download(TLS, [quickBar(0.6, 0.87)]),
   download(HTTP2, []),
-  download(TLS_BOTH, [quickBar(1, 2)]),
+  download(TLS_BOTH, [quickBar(1, 2.3)]),
   download(HTTP2_BOTH, []),
 ];
 
@@ -52,7 +52,7 @@ export const uploads: readonly Work[] = [
   upload(PLAIN, [quickBar(0.7, 1.43)]),
   upload(TLS, [quickBar(0.8, 1.29)]),
   upload(HTTP2, []),
-  upload(TLS_BOTH, [quickBar(1, 2)]),
+  upload(TLS_BOTH, [quickBar(1, 1.2)]),
   upload(HTTP2_BOTH, []),
 ];
 

@@ -2,7 +2,7 @@ import type { Exchange } from "../exchange/exchange.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
 import { guarded } from "../sockets/guarded.js";
 import type { Memory } from "../sockets/memory.js";
-import { HALF_CLOSED_MS } from "../upstream/responseReader.js";
+import { TUNNEL_END_MS } from "../upstream/responseReader.js";
 
 /** The upstream's data in a WebSocket. Ends it in an orderly way: by a Close frame between two frames. */
 export class Tunnel {
@@ -53,7 +53,7 @@ export class Tunnel {
     let [sent, since] = [-1, 0];
     const sweep = (now: number): void => {
       if (exchange.bodyBytesSent !== sent) [sent, since] = [exchange.bodyBytesSent, now];
-      if (now - since >= HALF_CLOSED_MS) exchange.end();
+      if (now - since >= TUNNEL_END_MS) exchange.end();
       if (exchange.released) stop();
     };
     const stop = sweepRegularly({ sweep, onFault: (error) => exchange.onFault(error) });

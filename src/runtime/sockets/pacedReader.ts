@@ -24,7 +24,6 @@ export class PacedReader {
   /** Waits for the next turn. */
   private resting = false;
   private slice = 0;
-
   private socket!: Socket;
 
   /** @param buffer that the socket reads into, if it is one that is used again */

@@ -68,4 +68,4 @@ export interface ConnectionOpener extends ResponseReader {
 }
 
 /** How long a tunnel stays after the end of one side, if the upstream neither sends nor reads. */
-export const HALF_CLOSED_MS = 60_000;
+export const TUNNEL_END_MS = 60_000;

@@ -12,7 +12,7 @@ import { countConnect, turnIsFull } from "../sockets/turn.js";
 import {
   type ConnectionOpener,
   type ConnectionOwner,
-  HALF_CLOSED_MS,
+  TUNNEL_END_MS,
   type ResponseReader,
 } from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
@@ -319,7 +319,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     const { response } = this;
     this.response = undefined;
     this.request.writeGathered();
-    this.writeDeadline = Math.min(this.writeDeadline, coarseNow() + HALF_CLOSED_MS);
+    this.writeDeadline = Math.min(this.writeDeadline, coarseNow() + TUNNEL_END_MS);
     this.socket.destroySoon();
     response?.onResponseEnd();
   }
