@@ -412,6 +412,17 @@ describe("permissions (service 2.8): 403, and the error log says what fixes it",
     expect((await get(action(), "locked/sub/f")).status).toBe(200);
   });
 
+  test("a directory above that of the route may be closed to others, as a home directory", async () => {
+    fs.mkdirSync(join(base, "home/site"), { recursive: true });
+    fs.writeFileSync(join(base, "home/site/f"), "x");
+    fs.chmodSync(join(base, "home"), 0o700);
+    for (const symlinks of ["inside", "anywhere", "never"] as const)
+      expect((await get(action({ symlinks, directory: join(base, "home/site") }), "f")).status).toBe(200);
+    fs.symlinkSync("../home/site/f", join(media, "home"));
+    expect((await get(action({ symlinks: "anywhere" }), "home")).status).toBe(403);
+    expect(errors[0]!.message).toMatch(/directory ".*\/home" \(mode 0700\) lacks execute/);
+  });
+
   testWith("root")("for a symbolic link, the place it leads to is named", async () => {
     const vault = join(base, "vault");
     fs.mkdirSync(vault, { mode: 0o700 });

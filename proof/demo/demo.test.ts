@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { publicFolder } from "../../testkit/publicFolder.js";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
@@ -16,7 +15,8 @@ import { eventually } from "../../testkit/waiting.js";
 
 let folder: string;
 beforeAll(() => {
-  folder = publicFolder("portico demo test ");
+  // As a home directory often is, it is closed to others.
+  folder = mkdtempSync(path.join(os.tmpdir(), "portico demo test "));
   mkdirSync(path.join(folder, "tmp"));
   // What tsx has compiled is kept in the temporary folder: in a new one it would compile everything again.
   const compiled = `tsx-${process.geteuid!()}`;

@@ -9,8 +9,8 @@ export const staticFilesFields = z
     type: z.literal("staticFiles").describe("Kind of the action."),
     directory: filePath(
       "Directory in which the rest of the path, after the route's path, is looked up. The proxy sends only files that " +
-        "others may read (`o+r`), below directories that others may enter (`o+x`), from `/` on; rights of groups and " +
-        "access control lists do not count. Nothing is sent from `/proc`, `/sys`, `/dev` and the directories of " +
+        "others may read (`o+r`), in directories that others may enter (`o+x`), from this one on; rights of groups " +
+        "and access control lists do not count. Nothing is sent from `/proc`, `/sys`, `/dev` and the directories of " +
         "secrets, state and logs that systemd gives the proxy. Otherwise the response is 403, and the error log says " +
         "what is missing. With `symlinks` other than `anywhere`, a symbolic link on the path of the directory is " +
         "followed only if root made the link, and only root can change the directories above the link.",

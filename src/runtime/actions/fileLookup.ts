@@ -225,7 +225,8 @@ export class FileLookup {
     const isStraight = real === straight || (straight === "" && real === "/");
     const refused = isStraight || root === undefined ? undefined : this.linkRefusal(real, path, root);
     if (refused !== undefined) return refused;
-    const closed = await closedToOthers(real, stats, isStraight ? "straight" : "link");
+    const from = root ?? (isStraight && this.directory !== "" ? this.directory : "/");
+    const closed = await closedToOthers(real, stats, isStraight ? "straight" : "link", from);
     if (closed === undefined || closed === "moved") return closed;
     return failure(403, "error", `"${shown(path)}" is not open to others: ${closed.why}`);
   }

@@ -16,11 +16,8 @@ import { chmodCommand, fsPath, shown, withMode } from "./pathText.js";
 /** Why a file that is open may not be sent; `moved` if the path no longer leads to it. */
 export type Closed = "moved" | { readonly why: string };
 
-/**
- * How a file was reached. Through a link, the advice must not open its target. A file that the config names may be in
- * directories that are closed to others: nobody else chose the file.
- */
-export type Way = "straight" | "link" | "configured";
+/** How a file was reached. Through a link, the advice must not open its target. */
+export type Way = "straight" | "link";
 
 /**
  * Judges an open file or directory by its real path and its state.
@@ -29,11 +26,14 @@ export type Way = "straight" | "link" | "configured";
  * `real` is where the file really is, and whoever cannot rename the directories above a secret cannot change that path.
  *
  * @param real its path without links
+ * @param root what the config names, without links: the directories above may be closed to others, because nobody else
+ *   chose them (a home directory often is)
  */
 export async function closedToOthers(
   real: string,
   opened: BigIntStats,
   way: Way,
+  root: string,
 ): Promise<Closed | undefined> {
   const places = await ownPlaces();
   // These entries were used a moment ago, to open the file: to look at them again hardly waits for the disk.
@@ -43,10 +43,11 @@ export async function closedToOthers(
   if (there?.ino !== opened.ino || there.dev !== opened.dev || !above.every(isThere)) return "moved";
   const place = places.placeOf(real, opened, above);
   if (place !== undefined) return closedPlace(place);
-  if (way !== "configured")
-    for (const [i, { mode }] of above.entries()) {
-      if ((mode & OTHERS_ENTER) === 0n) return lacks("directory", paths[i]!, mode, way);
-    }
+  for (const [i, { mode }] of above.entries()) {
+    // Each of these paths is above the file, as the root is, so the shorter one is above the other.
+    if (paths[i]!.length >= root.length && (mode & OTHERS_ENTER) === 0n)
+      return lacks("directory", paths[i]!, mode, way);
+  }
   if (opened.isDirectory() || (opened.mode & OTHERS_READ) !== 0n) return undefined;
   // The file may belong somewhere else.
   return lacks("file", real, opened.mode, opened.nlink > 1n ? "link" : way);
@@ -210,7 +211,7 @@ export async function readOpenToOthers(
     const opened = await file.stat(BIGINT);
     if (opened.isDirectory()) throw new Error("is a directory");
     if (!opened.isFile()) return { why: "it is not a regular file" };
-    const closed = await closedToOthers(real, opened, "configured");
+    const closed = await closedToOthers(real, opened, "straight", real);
     if (closed !== undefined)
       return closed === "moved" ? { why: "it was replaced while it was read" } : closed;
     if (opened.size > BigInt(bytesMax)) return { size: Number(opened.size) };

@@ -64,9 +64,9 @@ export class ClientInput {
     this.reader.drop();
   }
 
-  /** The memory that the bytes just read are in. */
+  /** As {@link PacedReader.memory}. */
   get memory(): Memory {
-    return this.buffer.memory;
+    return this.reader.memory;
   }
 
   /** Whether its client sends much that is not data. */

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Guarded } from "./guarded.js";
+import { LASTING, type Memory, spent, TRANSIENT } from "./memory.js";
 import type { ReceiveBuffer } from "./receiveBuffer.js";
 import { beginSlice, rest, sliceIsFull, turnIsFull } from "./turn.js";
 
@@ -21,6 +22,8 @@ export interface Taker extends Guarded {
  */
 export class PacedReader {
   private unread: Buffer | undefined = undefined;
+  private readonly room = new Room();
+  private takesUnread = false;
   /** Waits for the next turn. */
   private resting = false;
   private slice = 0;
@@ -44,10 +47,16 @@ export class PacedReader {
     return this.unread !== undefined;
   }
 
-  /** Bytes were read; those that are not taken are copied. TLS delivers the rest of a read although it is to rest. */
+  /** The memory of the bytes that the taker takes now. */
+  get memory(): Memory {
+    if (this.buffer === undefined) return LASTING;
+    return this.takesUnread ? TRANSIENT : this.buffer.memory;
+  }
+
+  /** Bytes were read. TLS delivers the rest of a read although it is to rest. */
   readonly arrived = (chunk: Buffer): void => {
-    if (this.unread !== undefined) this.unread = Buffer.concat([this.unread, chunk]);
-    else this.take(chunk, false);
+    if (this.unread !== undefined) this.unread = this.room.join(this.unread, chunk);
+    else this.take(chunk);
   };
 
   /** Takes these bytes before others, when it reads on. */
@@ -62,13 +71,14 @@ export class PacedReader {
     if (this.socket.destroyed) return this.drop();
     const { unread } = this;
     this.unread = undefined;
-    if (unread !== undefined) this.take(unread, true);
+    if (unread !== undefined) this.takeUnread(unread);
     if (!this.resting && !this.taker.inputPaused && this.buffer?.isKept !== true) this.socket.resume();
   }
 
   /** Forgets what was not taken. */
   drop(): void {
     this.unread = undefined;
+    this.room.forget();
   }
 
   /** Whether the taker should leave the rest for another turn; asked between two steps. */
@@ -76,13 +86,19 @@ export class PacedReader {
     return sliceIsFull(this.slice);
   }
 
-  /** @param lasting whether the chunk is in memory of its own */
-  private take(chunk: Buffer, lasting: boolean): void {
+  private takeUnread(unread: Buffer): void {
+    this.takesUnread = true;
+    this.take(unread);
+    this.takesUnread = false;
+    if (this.unread === undefined) this.room.free();
+  }
+
+  private take(chunk: Buffer): void {
     this.slice = beginSlice();
     const at = this.taken(chunk);
     if (at < chunk.length) {
       const left = chunk.subarray(at);
-      this.unread = lasting ? left : Buffer.from(left);
+      this.unread = this.takesUnread || this.buffer === undefined ? left : this.room.copy(left);
     }
     if (this.taker.inputPaused) this.socket.pause();
     else if (this.unread !== undefined || turnIsFull()) this.rest();
@@ -109,3 +125,48 @@ export class PacedReader {
     this.readOn();
   };
 }
+
+/** Where bytes are that were not taken: much of them in memory that is used again, or a flood would leave as much garbage. */
+class Room {
+  private memory: Buffer | undefined = undefined;
+
+  copy(bytes: Buffer): Buffer {
+    if (bytes.length < ROOM_BYTES / 8 || bytes.length > ROOM_BYTES) return Buffer.from(bytes);
+    const memory = (this.memory = rooms.pop() ?? Buffer.allocUnsafeSlow(ROOM_BYTES));
+    bytes.copy(memory);
+    return memory.subarray(0, bytes.length);
+  }
+
+  /** @param first that {@link copy} or this method returned, without bytes of its beginning that were taken */
+  join(first: Buffer, second: Buffer): Buffer {
+    const { memory } = this;
+    const begin = first.byteOffset;
+    const end = begin + first.length;
+    if (memory !== undefined && end + second.length <= ROOM_BYTES) {
+      second.copy(memory, end);
+      return memory.subarray(begin, end + second.length);
+    }
+    const both = Buffer.concat([first, second]);
+    this.free();
+    return both;
+  }
+
+  /** Nobody needs them any more. */
+  free(): void {
+    const { memory } = this;
+    if (memory === undefined) return;
+    this.memory = undefined;
+    spent(memory);
+    if (rooms.length < ROOMS_MAX) rooms.push(memory);
+  }
+
+  /** The bytes may still be read for a moment. */
+  forget(): void {
+    this.memory = undefined;
+  }
+}
+
+/** As much as one read brings. */
+const ROOM_BYTES = 65_536;
+const ROOMS_MAX = 32;
+const rooms: Buffer[] = [];

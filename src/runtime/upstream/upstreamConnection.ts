@@ -162,7 +162,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   }
 
   onPiece(piece: Buffer): void {
-    if (this.response?.onResponseData(piece, this.buffer.memory) === false) this.pause();
+    if (this.response?.onResponseData(piece, this.input.memory) === false) this.pause();
   }
 
   onWrite(): void {
