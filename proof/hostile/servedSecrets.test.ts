@@ -192,14 +192,17 @@ describe.each(SYMLINKS)("symlinks %s", (symlinks) => {
     test("a directory that is closed to others after its files were sent", async () => {
       if (component === "file") return;
       const path = pathOf(symlinks, component);
+      // The config names the directory below, so nobody else chose the way there.
+      const isAbove = component === "top";
       for (const mode of [0o711, 0o750]) {
         await warm(symlinks);
         fs.chmodSync(path, mode);
         // A cached file's path is checked each second.
         await sleep(1_100);
         for (const file of FILES)
-          expect((await ask(`/${symlinks}/sub/${file}`)).status).toBe(mode === 0o711 ? 200 : 403);
+          expect((await ask(`/${symlinks}/sub/${file}`)).status).toBe(mode === 0o711 || isAbove ? 200 : 403);
       }
+      if (isAbove) return;
       expect(await proxy.errorLog()).toContain(
         `directory "${path}" (mode 0750) lacks execute permission for others; fix it with: chmod o+rx '${path}'`,
       );
