@@ -66,6 +66,7 @@ class Maker {
   case(): Omit<Timeline, "index"> {
     const { chance } = this;
     if (chance.is(0.1)) return { together: true, clients: this.waitingClients() };
+    if (chance.is(0.04)) return { together: chance.is(0.5), clients: [this.hastyClient(), this.client("http")] };
     const count = chance.of(1, 2, 2, 3);
     const clients = Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2")));
     // What is done to a connection that is used again differs from what is done to a new one.
@@ -117,6 +118,32 @@ class Maker {
       abort: undefined,
       windowBytes: 65_535,
       exchanges: [{ ...plain, body: undefined, tunnel, response: kept }],
+    };
+  }
+
+  /** Sends more requests at once than are taken in a few turns, and often leaves before the last one. */
+  private hastyClient(): ClientScript {
+    const { chance } = this;
+    const { exchanges, ...warming } = this.warmingClient();
+    const leaves = chance.is(0.7);
+    const response = { ...exchanges[0]!.response, bytes: chance.upTo(300), piece: 300 };
+    // Only what the proxy responds to at once fills a turn over HTTP/1.1.
+    const own = chance.of(0, 0.9, 1, 1);
+    const count = own === 1 ? chance.of(90, 120, 160) : chance.of(30, 60, 90);
+    const all = Array.from({ length: count }, (_, i): ExchangeScript => {
+      const isLast = i === count - 1;
+      const to = !isLast && chance.is(own) ? TARGETS[chance.of("fixed", "fixed", "elsewhere")] : this.kept();
+      // The client has left before that.
+      const held = isLast && leaves && own === 1 ? "forever" : "no";
+      return { ...exchanges[0]!, to, response: { ...response, held } };
+    });
+    const after = chance.is(0.3) ? { sent: chance.part() } : { received: 1 + chance.upTo(10_000) };
+    return {
+      ...warming,
+      protocol: chance.of("http", "https", "h2"),
+      pipelined: true,
+      abort: leaves ? { after, how: chance.of("reset", "reset", "all") } : undefined,
+      exchanges: all,
     };
   }
 

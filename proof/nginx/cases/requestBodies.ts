@@ -18,8 +18,8 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
         "hello",
       ], status: 200, expect: { informational: "100", "upstream body": "hello" } },
     { name: `request body: chunks that arrive one by one: ${target}`, over: ["http", "https"], send: [
-        ...line(`POST ${target} HTTP/1.1`, "Transfer-Encoding: chunked"), { pauseMs: 30 }, "5;ext=1\r\nhello\r\n",
-        { pauseMs: 30 }, "3\r\nyou\r\n0\r\n\r\n",
+        ...line(`POST ${target} HTTP/1.1`, "Transfer-Encoding: chunked"), { pauseMs: 150 }, "5;ext=1\r\nhello\r\n",
+        { pauseMs: 150 }, "3\r\nyou\r\n0\r\n\r\n",
       ], status: 200, expect: { "upstream body": "helloyou" }, rules: target === "/sync/up" ? ["streamedBody"] : [] },
   ]),
   { name: "request body: an empty chunked body", send: { ...post("/syncdav/up", []), framing: "chunked" },
