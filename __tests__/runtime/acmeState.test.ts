@@ -202,10 +202,10 @@ describe("files", () => {
         detail: `${folder}/${name} cannot be read (${why})`,
       });
     execFileSync("mkfifo", [join(folder, "pipe")]);
-    await refused("pipe", "it is no file");
+    await refused("pipe", "is a FIFO");
     writeFileSync(join(folder, "huge"), "");
     truncateSync(join(folder, "huge"), 16 * 1024 * 1024 + 1);
-    await refused("huge", "it is too large");
+    await refused("huge", "has 16777217 bytes");
     truncateSync(join(folder, "huge"), 16 * 1024 * 1024);
     expect(await readState(join(folder, "huge"))).toHaveLength(16 * 1024 * 1024);
     // One who asks for what a name leads to gets it.

@@ -35,7 +35,7 @@ const FIELD = "virtualServers[0].errorPages[0].file";
 
 test.each<readonly [string, () => void, RegExp]>([
   ["is missing", () => undefined, /does not exist \[files\.unreadable\]/],
-  ["is a directory", () => mkdirSync(at("page")), /is a directory \[files\.unreadable\]/],
+  ["is a directory", () => mkdirSync(at("page")), /is a directory \[files\.not-a-file\]/],
   ["is empty", () => writeFileSync(at("page"), ""), /is empty \[config\.bad-error-page\]/],
   [
     "is too long",

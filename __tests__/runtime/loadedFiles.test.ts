@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
-import { authorityFileProblems, filesMark } from "../../src/runtime/load/authorityFiles.js";
+import { checkAuthorityFiles, filesMark } from "../../src/runtime/load/authorityFiles.js";
 import {
   certificatesOf,
   certificateWarnings,
@@ -21,7 +21,7 @@ import {
 import { nameWarnings } from "../../src/runtime/load/certificateNames.js";
 import { handOver, ownerOf } from "../../src/runtime/load/credentialSet.js";
 import { credentials } from "../../src/runtime/load/credentials.js";
-import { exposure, logFix } from "../../src/runtime/load/files.js";
+import { logFix, readSecret } from "../../src/runtime/load/files.js";
 import { loadedStateOf } from "../../src/runtime/load/loadConfig.js";
 import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
 import { handshakeProblem, policyProblems } from "../../src/runtime/tls/handshakeCheck.js";
@@ -170,8 +170,8 @@ describe("files of an authority", () => {
       ],
     });
   const found = async (authority: object): Promise<string[]> =>
-    (await authorityFileProblems(withAuthority(authority))).map(({ code, path, message }) =>
-      `${code} ${path} ${message}`.replaceAll(folder, ""),
+    (await checkAuthorityFiles(withAuthority(authority), await credentials())).problems.map(
+      ({ code, path, message }) => `${code} ${path} ${message}`.replaceAll(folder, ""),
     );
   const rootsAt = "certificateAuthorities[0].roots (/roots.pem)";
 
@@ -470,13 +470,13 @@ describe("a file with a secret", () => {
     const file = write("secret", "x");
     chownSync(file, uid, 0);
     chmodSync(file, mode);
-    expect(await exposure(file, "at")).toEqual(
+    expect((await readSecret(file, "at", nowhere)).warnings).toEqual(
       who === undefined
         ? []
         : [
             expect.objectContaining({
               code: "files.key-exposed",
-              path: "at",
+              path: `at (${file})`,
               message: `can be read or written by ${who}`,
               fix: `Keep the file private: chmod 600 ${file}`,
             }),
@@ -484,9 +484,40 @@ describe("a file with a secret", () => {
     );
   });
 
-  test("that is gone is not open", async () => {
-    expect(await exposure(join(folder, "none"), "at")).toEqual([]);
-  });
+  test.each<[string, string, (file: string) => object]>([
+    [
+      "the key of an account",
+      "externalAccountBinding.keyFile",
+      (keyFile) => ({ externalAccountBinding: { keyId: "a", keyFile } }),
+    ],
+    ["a TSIG key", "dns.keyFile", (keyFile) => ({ dns: { type: "rfc2136", keyFile } })],
+    [
+      "accounts of acme-dns",
+      "dns.accountsFile",
+      (accountsFile) => ({ dns: { type: "acme-dns", accountsFile } }),
+    ],
+    [
+      "the secret of a DNS program",
+      "dns.credentialFile",
+      (credentialFile) => ({ dns: { type: "program", command: "/bin/true", credentialFile } }),
+    ],
+  ])(
+    "an authority's: %s that every user can read is a warning, unless it is a credential",
+    async (_, field, named) => {
+      const file = write("secret", "x", 0o644);
+      const authorities = { certificateAuthorities: [named(file)] as never };
+      const { warnings } = await checkAuthorityFiles(authorities, nowhere);
+      expect(warnings.map(({ code, path }) => [code, path])).toEqual([
+        ["files.key-exposed", `certificateAuthorities[0].${field} (${file})`],
+      ]);
+      const credential = write("credential", "x", 0o644);
+      expect((await checkAuthorityFiles(authorities, () => Promise.resolve(credential))).warnings).toEqual(
+        [],
+      );
+      chmodSync(file, 0o600);
+      expect((await checkAuthorityFiles(authorities, nowhere)).warnings).toEqual([]);
+    },
+  );
 });
 
 describe("the advice for a log that cannot be written", () => {

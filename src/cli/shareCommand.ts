@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import type { WantedCertificate } from "../model/serving.js";
 import { CertificateSharing } from "../runtime/acme/sharing.js";
 import { credentials } from "../runtime/load/credentials.js";
 import { stateOfAll } from "../runtime/load/fileWatch.js";
+import { readTrusted } from "../runtime/load/trustedFile.js";
 import { wantedCertificates } from "../runtime/load/wantedCertificates.js";
 import { acmeDirectory } from "../runtime/supervisor/certificateManager.js";
 import { readDocument } from "./document.js";
@@ -69,7 +69,7 @@ class Config {
 
 async function keyIn(named: string): Promise<Buffer> {
   const find = await credentials();
-  const key = Buffer.from(await readFile((await find(named)) ?? named, "utf8"), "base64");
+  const key = Buffer.from((await readTrusted((await find(named)) ?? named)).bytes.toString("latin1"), "base64");
   if (key.length < KEY_BYTES_MIN)
     throw new Error(`${named} is too short: a secret has at least ${KEY_BYTES_MIN} bytes`);
   return key;

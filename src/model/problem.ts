@@ -158,6 +158,9 @@ export const PROBLEM_CODES = {
   "settings.write-failed": "Resolve the system error, which the message gives.",
   "settings.not-deployed": "Deploy application settings, or use the document of a deployment that has them.",
   "files.unreadable": "Create the file, or let the user that runs portico read it.",
+  "files.untrusted-path": "Put the file below a directory that only root can change, such as /etc/portico.",
+  "files.not-a-file": "Use the path of a regular file.",
+  "files.too-large": "Use a smaller file.",
   "files.not-a-log": "Use an access log in nginx's `combined` format, or in Portico's JSON format.",
   "files.no-request-ids":
     'Set `logs.access` to { "path": "/var/log/portico/access.log", "format": "json" }, and `requestId` to {}.',

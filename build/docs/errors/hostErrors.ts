@@ -129,6 +129,29 @@ export const HOST_ERRORS = {
     { fix: "Make the same user the owner of both, for example: chown 998 /srv/sync/conf/settings.py" },
   ),
   ...seen(
+    "files.untrusted-path",
+    "A user other than root can change a component of the path, and could put a link to a secret, a pipe or another program there. Root opens no such file, and no process of Portico starts such a program. A proxy without root's rights follows no link that another user made. [SECURITY.md](../SECURITY.md#files-that-portico-opens) has the whole rule.",
+    "virtualServers[0].routes[0].action.setHeadersFromCredential.X-Api-Key (/srv/sync/conf/apikey)",
+    "is at or below /srv/sync (owner 998, mode 0755), which user 998 can change",
+    {
+      fix: "Put the file below a directory that only root can change, such as /etc/portico. Or let only root change it: chown root: /srv/sync",
+    },
+  ),
+  ...seen(
+    "files.not-a-file",
+    "Portico reads only regular files: a process that opens a pipe or a device could wait forever. Only the config itself can come from a pipe, as `/dev/stdin`.",
+    "ticketKeys.file (/etc/portico/ticket-secret)",
+    "is a FIFO",
+    { fix: "Use the path of a regular file." },
+  ),
+  ...seen(
+    "files.too-large",
+    "No file that a config names needs as many bytes, so the path is probably wrong.",
+    "listeners[0].tls.certificate (/etc/portico/tls/cacert.pem)",
+    "has 1073741824 bytes",
+    { allowed: "up to 16777216 bytes", fix: "Use a smaller file." },
+  ),
+  ...seen(
     "files.shared-directory",
     "A user other than root can change a directory on the path, and could redirect root to another file. Portico does not follow such a path as root.",
     "/srv/shared/portico.json",

@@ -5,6 +5,7 @@ import { type DeployedFile, type Problem, problem, type ProxyConfig } from "../.
 import { loadConfig } from "../../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { run } from "../diagnosis/command.js";
+import { unitPathProblems } from "../diagnosis/unitPaths.js";
 import { commandProblem, unitStatus, type UnitStatus } from "./systemctl.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
@@ -116,7 +117,10 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
   const found: UnitFindings = { problems: [], warnings: [] };
   if (units.length === 0) return found;
   found.problems.push(...(await missingOnFailure(units, contents)));
+  const paths = new Set(deployment.files.map(({ path }) => path));
   for (const file of units) {
+    const unit = await readFile(contents.get(file.sha256)!, "utf8");
+    found.problems.push(...(await unitPathProblems(unitOf(file.path), unit, paths)));
     const path = join(staging, isDropIn(file.path) ? `${unitOf(file.path)}.d` : "", basename(file.path));
     await mkdir(dirname(path), { recursive: true });
     await copy(file, contents, path);

@@ -1,15 +1,14 @@
 import { execFile } from "node:child_process";
-import type { Stats } from "node:fs";
-import { lstat, readFile, readlink, realpath, stat } from "node:fs/promises";
-import { dirname, posix } from "node:path";
+import { realpath } from "node:fs/promises";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { problem, ProblemError } from "../../model/problem.js";
 import { fsPath, shown } from "../../runtime/actions/permissions.js";
+import { wayTo } from "../../runtime/load/trustedPath.js";
 
 /**
  * The user who may change the target of a path, and as whom this program therefore acts there. Root follows a path only
- * as long as only root can change every directory on it: a user who may change a directory can replace a checked file
- * with a link, a pipe or another directory, and no check by name prevents that.
+ * as long as only root can change every directory on it (`trustedPath.ts`).
  *
  * Paths have one char a byte, so that every file name can be written.
  */
@@ -37,75 +36,12 @@ export async function actingOn(path: string): Promise<Acting> {
   return self === ROOT ? followAsRoot(path) : { uid: self, path };
 }
 
-const LINKS_MAX = 40;
-
 async function followAsRoot(path: string): Promise<Acting> {
-  const rest = path.split("/");
-  let at = "/";
-  let within = directoryOf(at, await stat(at));
-  let links = 0;
-  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
-    if (name === "" || name === ".") continue;
-    const here = posix.join(at, name);
-    const remaining = posix.join(here, ...rest);
-    const found = await lstat(fsPath(here)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
-      throw error;
-    });
-    if (found === undefined) {
-      // Nothing is there; but where everyone may create files, that may change in a moment.
-      if (within === "sticky") throw sharedDirectory(at, "every user may put files there");
-      return { uid: ROOT, path: remaining };
-    }
-    const mounter = await mounterOf(found);
-    if (mounter !== ROOT) return { uid: mounter, path: remaining };
-    if (found.uid !== ROOT && (found.isDirectory() || within === "sticky")) {
-      return { uid: found.uid, path: remaining };
-    }
-    if (found.isSymbolicLink()) {
-      if (++links > LINKS_MAX) throw new Error("too many symbolic links");
-      const target = (await readlink(fsPath(here), "buffer")).toString("latin1");
-      if (target.startsWith("/")) at = "/";
-      rest.unshift(...target.split("/"));
-    } else if (found.isDirectory()) {
-      at = here;
-      within = directoryOf(at, found);
-    } else {
-      return { uid: ROOT, path: remaining };
-    }
-  }
-  return { uid: ROOT, path: at };
-}
-
-/**
- * The user whose process provides a file system's content, including owners and modes: a user may mount a FUSE file
- * system on an own directory, and show it to root too (`allow_other`). For every other file system root.
- */
-async function mounterOf({ dev }: Stats): Promise<number> {
-  const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
-  // It has no device.
-  if (major !== 0) return ROOT;
-  const mounts = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").map((line) => line.split(" "));
-  const mount = mounts.find(([, , id]) => id === `${major}:${minor}`) ?? [];
-  const [type = "", , options = ""] = mount.slice(mount.indexOf("-") + 1);
-  return type.startsWith("fuse") ? Number(/(?:^|,)user_id=(\d+)/.exec(options)?.[1] ?? ROOT) : ROOT;
-}
-
-/**
- * Undefined if only root can change a directory of root's; `sticky` if everyone can add to it but replace nothing
- * (`/tmp`).
- */
-function directoryOf(path: string, found: Stats): "sticky" | undefined {
-  const kind = howShared(found);
-  if (kind === "shared") throw sharedDirectory(path, "users other than root may change it");
-  return kind;
-}
-
-/** What users other than the owner can do in a directory; undefined if nothing. */
-export function howShared({ mode }: { readonly mode: number | bigint }): "sticky" | "shared" | undefined {
-  const bits = Number(mode);
-  if ((bits & 0o022) === 0) return undefined;
-  return (bits & 0o1000) === 0 ? "shared" : "sticky";
+  const { path: resolved, change, missingIn } = await wayTo(path, "change");
+  // Nothing is there; but where everyone may create files, that may change in a moment.
+  if (missingIn !== undefined) throw sharedDirectory(missingIn, "every user may put files there");
+  if (change?.why === "shared") throw sharedDirectory(change.at, "users other than root may change it");
+  return { uid: change?.by ?? ROOT, path: resolved };
 }
 
 function sharedDirectory(path: string, why: string): ProblemError {

@@ -1,7 +1,8 @@
 import { lstat } from "node:fs/promises";
 import { posix } from "node:path";
 import { fsPath } from "../../runtime/actions/permissions.js";
-import { howShared, ROOT } from "./acting.js";
+import { howShared } from "../../runtime/load/trustedPath.js";
+import { ROOT } from "./acting.js";
 import { type Entry, entriesIn } from "./treeWalk.js";
 
 export interface ImageResponse {

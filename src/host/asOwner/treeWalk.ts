@@ -2,7 +2,8 @@ import type { BigIntStats, Dirent } from "node:fs";
 import { lstat, opendir, readlink, realpath } from "node:fs/promises";
 import { posix } from "node:path";
 import { fsPath } from "../../runtime/actions/permissions.js";
-import { howShared, ROOT } from "./acting.js";
+import { howShared } from "../../runtime/load/trustedPath.js";
+import { ROOT } from "./acting.js";
 import { errnoOf } from "./refused.js";
 
 /*

@@ -20,6 +20,7 @@ import { nodeFixes } from "../../model/nodeReleases.js";
 import { printableValue } from "../../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../../render/hostPaths.js";
 import { readText } from "../../runtime/load/files.js";
+import type { NamedBy } from "../../runtime/load/trustedFile.js";
 import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
 import { memoryKills } from "../../runtime/supervisor/cgroup.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
@@ -37,6 +38,7 @@ import { askRows, judge } from "./liveCheck.js";
 import { logFindings, rotationFindings, scarceSpace } from "./logState.js";
 import { imageFor } from "./imageFile.js";
 import { checkTrees, servedTrees } from "./treePermissions.js";
+import { installedUnitProblems } from "./unitPaths.js";
 import { certificatesWithTrustedFixes } from "./trustedFixes.js";
 import { probe, type ProbeOptions } from "./probe.js";
 import { unfollowedLinks } from "./unfollowedLinks.js";
@@ -78,7 +80,8 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
   const onHost = options.place === "host";
   const onHostFile = deployment.value?.config ?? DEFAULT_HOST_PATHS.config;
   const configFile = options.configFile ?? join(options.root ?? "/", onHostFile);
-  const document = await readConfig(configFile);
+  const by = onHost && options.configFile === undefined ? "named" : "operator";
+  const document = await readConfig(configFile, by);
   if (!document.ok) return document;
   const config = document.value;
   if (options.place === "folder") return folderEvidence(configFile, config, deployment.value, options);
@@ -107,14 +110,14 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
 
 async function readDeployment(file: string): Promise<Result<Deployment | undefined>> {
   if (!existsSync(file)) return { ok: true, value: undefined };
-  const read = await readText(file, file);
+  const read = await readText(file, file, { by: "operator" });
   return "problem" in read
     ? { ok: false, problems: [read.problem] }
     : inFile(file, parseDeploymentText(read.text));
 }
 
-async function readConfig(file: string): Promise<Result<ProxyConfig>> {
-  const read = await readText(file, file);
+async function readConfig(file: string, by: NamedBy): Promise<Result<ProxyConfig>> {
+  const read = await readText(file, file, { by });
   return "problem" in read
     ? { ok: false, problems: [read.problem] }
     : inFile(file, parseConfigText(read.text));
@@ -240,6 +243,7 @@ async function hostEvidence(
   ]);
   const unit = units?.proxy;
   const rotation = deployment === undefined ? undefined : await rotationFindings(deployment);
+  const unitProblems = await installedUnitProblems(deployment?.files ?? []);
   await missingPieces();
   const lacking = piecesText();
   const kills = unit === undefined || unit.mainPid === 0 ? 0 : memoryKills(`/proc/${unit.mainPid}`);
@@ -249,7 +253,7 @@ async function hostEvidence(
     space: await scarceSpace([...FILLED, ...logPaths(config).map((path) => dirname(path))]),
     ...(rotation === undefined ? {} : { rotation }),
     ...(options.activated === undefined ? {} : { drift: options.activated.drift }),
-    configProblems: loaded.ok ? [] : loaded.problems,
+    configProblems: [...(loaded.ok ? [] : loaded.problems), ...unitProblems],
     configWarnings: loaded.ok ? loaded.value.warnings : [],
     sockets: listeningSockets(),
     node: nodeSeen(),

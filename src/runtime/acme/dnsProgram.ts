@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
-import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
 import { printableValue } from "../../model/printable.js";
 import { challengeName, type DnsProofsOf } from "../../model/serving.js";
 import { credentials } from "../load/credentials.js";
 import { systemReason } from "../load/systemReason.js";
+import { checkProgram, FileRefused } from "../load/trustedFile.js";
 import { AcmeError } from "./acmeError.js";
 import type { AcmeHost } from "./acmeHost.js";
 import type { Change, TxtRecord } from "./dnsMessage.js";
@@ -54,18 +53,17 @@ export class DnsProgram implements DnsProvider {
   }
 }
 
-/** A user who can write to the program could run any code as this process. A setuid program changes the user. */
+/** A user who can replace the program could run any code as this process. A setuid program changes the user. */
 async function refuseUnsafe(command: string): Promise<void> {
-  const refused = (why: string): AcmeError => new AcmeError("dnsUpdate", `${command} ${why}`);
-  const found = await stat(command).catch((error: Error) => {
-    throw refused(`cannot be run ${systemReason(error)}`);
-  });
-  if (!found.isFile()) throw refused("is not a file");
-  if ((found.mode & 0o022) !== 0) throw refused("can be changed by other users than its owner: chmod go-w");
-  if ((found.mode & 0o6000) !== 0) throw refused("would run as another user or group: chmod ug-s");
-  await access(command, constants.X_OK).catch((error: Error) => {
-    throw refused(`cannot be run ${systemReason(error)}`);
-  });
+  try {
+    await checkProgram(command);
+  } catch (error) {
+    const why =
+      error instanceof FileRefused
+        ? `${error.message}: ${error.fix}`
+        : `cannot be run ${systemReason(error as Error)}`;
+    throw new AcmeError("dnsUpdate", `${command} ${why}`);
+  }
 }
 
 interface Outcome {

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { credentials } from "../load/credentials.js";
 import { systemReason } from "../load/systemReason.js";
+import { readTrusted } from "../load/trustedFile.js";
 import { AcmeError } from "./acmeError.js";
 
 /**
@@ -41,24 +41,12 @@ const drafts = new Set<string>();
 /** @throws AcmeError `file` if there is one that cannot be read */
 export async function readState(path: string): Promise<string | undefined> {
   try {
-    // Must not block on a pipe: a process that gets data from another host writes here.
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      const found = await file.stat();
-      if (!found.isFile() && !found.isDirectory()) throw new Error("it is no file");
-      if (found.size > FILE_BYTES_MAX) throw new Error("it is too large");
-      return await file.readFile("utf8");
-    } finally {
-      await file.close();
-    }
+    return (await readTrusted(path)).bytes.toString("utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw refused(path, "read", error);
   }
 }
-
-/** A chain has up to a megabyte, and so have the roots of a system. */
-const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** As `readState`. Content that is not a JSON object counts as absent, because this program did not write it. */
 export async function readJson<T extends object>(path: string): Promise<Partial<T> | undefined> {

@@ -1,62 +1,67 @@
-import { readFile } from "node:fs/promises";
-import { access, constants } from "node:fs/promises";
-import type {
-  CertificateAuthorityConfig,
-  DnsProofsConfig,
-  Problem,
-  ProxyConfig,
-} from "../../model/serving.js";
-import { dnsFiles, problem, withDnsFiles } from "../../model/serving.js";
+import type { CertificateAuthorityConfig, Problem, ProxyConfig } from "../../model/serving.js";
+import { dnsFiles, problem } from "../../model/serving.js";
 import { certificatesOf } from "./certificateExpiry.js";
-import { credentials } from "./credentials.js";
+import { credentials, type FindCredential } from "./credentials.js";
 import { acmeDnsAccountsIn, tsigKeyIn } from "./dnsFiles.js";
-import { readText, sha256 } from "./files.js";
+import { readSecret, readText, refusedProblem, sha256 } from "./files.js";
 import { systemReason } from "./systemReason.js";
+import { checkProgram, FileRefused } from "./trustedFile.js";
 
-/** Problems of the files that are needed to ask authorities. */
-export async function authorityFileProblems(config: ProxyConfig): Promise<Problem[]> {
-  const problems: Problem[] = [];
-  const authorities = await Promise.all(config.certificateAuthorities.map(withFilesFound));
-  for (const [i, { roots, externalAccountBinding, dns }] of authorities.entries()) {
-    const at = `certificateAuthorities[${i}]`;
-    if (roots !== undefined) problems.push(...(await readRoots(roots, `${at}.roots (${roots})`)).problems);
-    if (dns !== undefined) problems.push(...(await dnsFileProblems(dns, `${at}.dns`)));
-    if (externalAccountBinding === undefined) continue;
-    const { keyFile } = externalAccountBinding;
-    const label = `${at}.externalAccountBinding.keyFile (${keyFile})`;
-    const read = await readText(keyFile, label, true);
-    if ("problem" in read) problems.push(read.problem);
-    else if (!/^[A-Za-z0-9_-]+=*\s*$/.test(read.text))
-      problems.push(problem("files.bad-key", label, "is not a key in base64url", { fix: BASE64URL }));
-  }
-  return problems;
+/** Problems and warnings of the files that are needed to ask authorities. No message contains their contents. */
+export interface AuthorityFileFindings {
+  readonly problems: readonly Problem[];
+  /** Warnings, with which the service still runs. */
+  readonly warnings: readonly Problem[];
 }
 
-async function dnsFileProblems(dns: DnsProofsConfig, at: string): Promise<Problem[]> {
-  if (dns.type === "program") {
-    const run = access(dns.command, constants.X_OK);
-    const why = await run.then(() => undefined, systemReason);
-    if (why !== undefined)
-      return [
-        problem("files.unreadable", `${at}.command (${dns.command})`, `cannot be run ${why}`, {
-          fix: RUNNABLE,
-        }),
-      ];
-  }
+/** Reads the files that are needed to ask authorities. */
+export async function checkAuthorityFiles(
+  { certificateAuthorities }: Pick<ProxyConfig, "certificateAuthorities">,
+  find: FindCredential,
+): Promise<AuthorityFileFindings> {
   const problems: Problem[] = [];
-  for (const [field, file] of Object.entries(dnsFiles(dns))) {
-    const label = `${at}.${field} (${file})`;
-    if (field === "roots") problems.push(...(await readRoots(file, label)).problems);
-    else {
-      const read = await readText(file, label, true);
-      if ("problem" in read) problems.push(read.problem);
-      else if (field === "keyFile" && tsigKeyIn(read.text) === undefined)
-        problems.push(problem("files.bad-key", label, "contains no usable TSIG key", { fix: TSIG_KEY }));
-      else if (field === "accountsFile" && acmeDnsAccountsIn(read.text) === undefined)
-        problems.push(problem("files.bad-key", label, "contains no account of acme-dns", { fix: ACCOUNT }));
+  const warnings: Problem[] = [];
+  const check = async (file: string, field: string, unfit?: Unfit): Promise<void> => {
+    if (unfit === undefined) {
+      const found = (await find(file)) ?? file;
+      problems.push(...(await readRoots(found, `${field} (${found})`)).problems);
+      return;
     }
+    const { text, label, ...read } = await readSecret(file, field, find);
+    problems.push(...read.problems);
+    warnings.push(...read.warnings);
+    if (text !== undefined && !unfit.fits(text))
+      problems.push(problem("files.bad-key", label, unfit.message, { fix: unfit.fix }));
+  };
+  for (const [i, { roots, externalAccountBinding, dns }] of certificateAuthorities.entries()) {
+    const at = `certificateAuthorities[${i}]`;
+    if (roots !== undefined) await check(roots, `${at}.roots`);
+    if (dns?.type === "program") problems.push(...(await programProblems(dns.command, `${at}.dns.command`)));
+    for (const [field, file] of Object.entries(dnsFiles(dns)))
+      await check(file, `${at}.dns.${field}`, DNS_SECRETS[field]);
+    if (externalAccountBinding !== undefined)
+      await check(externalAccountBinding.keyFile, `${at}.externalAccountBinding.keyFile`, ACCOUNT_KEY);
   }
-  return problems;
+  return { problems, warnings };
+}
+
+async function programProblems(command: string, field: string): Promise<Problem[]> {
+  const label = `${field} (${command})`;
+  try {
+    await checkProgram(command);
+    return [];
+  } catch (error) {
+    if (error instanceof FileRefused) return [refusedProblem(label, error)];
+    const message = `cannot be run ${systemReason(error as Error)}`;
+    return [problem("files.unreadable", label, message, { fix: RUNNABLE })];
+  }
+}
+
+/** What a secret must be. */
+interface Unfit {
+  readonly fits: (text: string) => boolean;
+  readonly message: string;
+  readonly fix: string;
 }
 
 const RUNNABLE = "Install the program, and let the user that runs portico execute it.";
@@ -65,7 +70,27 @@ const TSIG_KEY =
 const ACCOUNT =
   "Write the server's response to a registration into the file (`username`, `password`, `fulldomain`, `subdomain`), or several responses by name.";
 
-const BASE64URL = "Put the MAC key into the file as the authority gave it, in base64url on one line.";
+const ACCOUNT_KEY: Unfit = {
+  fits: (text) => /^[A-Za-z0-9_-]+=*\s*$/.test(text),
+  message: "is not a key in base64url",
+  fix: "Put the MAC key into the file as the authority gave it, in base64url on one line.",
+};
+
+/** By the field that names the file; the only other one, `roots`, is no secret. */
+const DNS_SECRETS: Readonly<Record<string, Unfit>> = {
+  keyFile: {
+    fits: (text) => tsigKeyIn(text) !== undefined,
+    message: "contains no usable TSIG key",
+    fix: TSIG_KEY,
+  },
+  accountsFile: {
+    fits: (text) => acmeDnsAccountsIn(text) !== undefined,
+    message: "contains no account of acme-dns",
+    fix: ACCOUNT,
+  },
+  // Only the program knows what it has to contain.
+  credentialFile: { fits: () => true, message: "", fix: "" },
+};
 
 /** Root certificates in PEM form; damaged ones are problems. */
 export async function readRoots(
@@ -88,24 +113,14 @@ export async function readRoots(
  * A file that cannot be read counts as empty: the code that asks the authority reports its fault.
  */
 export async function filesMark(authority: CertificateAuthorityConfig): Promise<string | undefined> {
-  const { roots, externalAccountBinding, dns } = await withFilesFound(authority);
+  const { roots, externalAccountBinding, dns } = authority;
   const files = [roots, externalAccountBinding?.keyFile, ...Object.values(dnsFiles(dns))];
   if (files.every((file) => file === undefined)) return undefined;
-  const read = (file?: string) => (file === undefined ? "" : readFile(file, "utf8").catch(() => ""));
-  return sha256(JSON.stringify(await Promise.all(files.map(read))));
-}
-
-/** The same authority with its files where this process can read them: as credentials, if they were handed over. */
-async function withFilesFound(authority: CertificateAuthorityConfig): Promise<CertificateAuthorityConfig> {
   const find = await credentials();
-  const { roots, externalAccountBinding: account, dns } = authority;
-  const found = new Map<string, string>();
-  for (const file of Object.values(dnsFiles(dns))) found.set(file, (await find(file)) ?? file);
-  const keyFile = account && ((await find(account.keyFile)) ?? account.keyFile);
-  return {
-    ...authority,
-    ...(roots === undefined ? {} : { roots: (await find(roots)) ?? roots }),
-    ...(account === undefined ? {} : { externalAccountBinding: { ...account, keyFile: keyFile! } }),
-    ...(dns === undefined ? {} : { dns: withDnsFiles(dns, (path) => found.get(path) ?? path) }),
+  const read = async (file?: string): Promise<string> => {
+    if (file === undefined) return "";
+    const found = await readText((await find(file)) ?? file, file);
+    return "text" in found ? found.text : "";
   };
+  return sha256(JSON.stringify(await Promise.all(files.map(read))));
 }

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, type X509Certificate } from "node:cry
 import { type Problem, problem } from "../../model/serving.js";
 import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
 import type { FindCredential } from "./credentials.js";
-import { exposure, readText } from "./files.js";
+import { readSecret, readText } from "./files.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 
 /** The files of a certificate, and the field that names them. */
@@ -41,21 +41,14 @@ export async function loadCertificate(
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const { at, fields = LISTENER_FIELDS } = entry;
-  const credential = await findCredential(entry.key);
-  const keyFile = credential ?? entry.key;
+  const secret = await readSecret(entry.key, `${at}.${fields.key}`, findCredential);
+  problems.push(...secret.problems);
+  const { file: keyFile, text: key } = secret;
   const certificateFile = (await findCredential(entry.certificate)) ?? entry.certificate;
-  const label = {
-    key: `${at}.${fields.key} (${keyFile})`,
-    certificate: `${at}.${fields.certificate} (${certificateFile})`,
-  };
-  const take = async (file: string, at: string): Promise<string | undefined> => {
-    const read = await readText(file, at, file === keyFile);
-    if ("text" in read) return read.text;
-    problems.push(read.problem);
-    return undefined;
-  };
-  const key = await take(keyFile, label.key);
-  const cert = await take(certificateFile, label.certificate);
+  const label = { key: secret.label, certificate: `${at}.${fields.certificate} (${certificateFile})` };
+  const read = await readText(certificateFile, label.certificate);
+  if ("problem" in read) problems.push(read.problem);
+  const cert = "text" in read ? read.text : undefined;
   const privateKey = key === undefined ? undefined : parseKey(key, keyFile, label.key, problems);
   const chain = cert === undefined ? undefined : parseChain(cert, label.certificate, problems);
   if (chain !== undefined) {
@@ -64,11 +57,11 @@ export async function loadCertificate(
     warnings.push(...expiryWarnings(chain, label.certificate));
     warnings.push(...brokenChain(chain, label.certificate));
     if (privateKey !== undefined) {
-      const fix = credential === undefined ? {} : { fix: HAND_OVER };
+      const fix = keyFile === entry.key ? {} : { fix: HAND_OVER };
       problems.push(...mismatch(privateKey, chain, label, { certificateFile, ...fix }));
     }
   }
-  if (key !== undefined && credential === undefined) warnings.push(...(await exposure(keyFile, label.key)));
+  warnings.push(...secret.warnings);
   if (problems.length > 0) return { problems, warnings };
   const contents = { id: entry.certificate, source: "files", key: key!, cert: cert! } as const;
   return { loaded: { contents, keyType: privateKey!.asymmetricKeyType }, problems, warnings };

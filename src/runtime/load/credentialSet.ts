@@ -16,6 +16,8 @@ import {
 import { basename, join } from "node:path";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import { CURRENT_SET } from "./credentials.js";
+import { refusedProblem } from "./files.js";
+import { FileRefused, readTrusted } from "./trustedFile.js";
 
 /**
  * Fresh copies of TLS files for a running service that may not read the files themselves. systemd passes credentials
@@ -55,9 +57,11 @@ export async function handOver(
     try {
       await copy(file, join(set, name), owner);
     } catch (error) {
-      problems.push(
-        problem("files.unreadable", file, `cannot be passed to the service: ${(error as Error).message}`),
-      );
+      if (error instanceof FileRefused) problems.push(refusedProblem(file, error));
+      else
+        problems.push(
+          problem("files.unreadable", file, `cannot be passed to the service: ${(error as Error).message}`),
+        );
     }
   }
   if (problems.length > 0) {
@@ -107,7 +111,7 @@ async function copy(
   to: string,
   { uid, gid }: { readonly uid: number; readonly gid: number },
 ): Promise<void> {
-  const bytes = await readFile(from);
+  const { bytes } = await readTrusted(from);
   let target: FileHandle | undefined;
   try {
     target = await open(to, "wx", 0o400);

@@ -2,7 +2,7 @@ import { accepting } from "../../model/textRule.js";
 import { HEADER_VALUE } from "../../model/fields.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 import type { FindCredential } from "./credentials.js";
-import { exposure, readText } from "./files.js";
+import { readSecret } from "./files.js";
 
 /** Values of request fields that are secrets, as their files are now. */
 export interface FieldValues {
@@ -19,14 +19,10 @@ export async function loadFieldValues(config: ProxyConfig, find: FindCredential)
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   for (const [named, field] of fieldFiles(config)) {
-    const credential = await find(named);
-    const file = credential ?? named;
-    const label = `${field} (${file})`;
-    const read = await readText(file, label, true);
-    if ("problem" in read) {
-      problems.push(read.problem);
-      continue;
-    }
+    const read = await readSecret(named, field, find);
+    problems.push(...read.problems);
+    warnings.push(...read.warnings);
+    if (read.text === undefined) continue;
     // Editors and `echo` end a line.
     const value = read.text.replace(/\r?\n$/, "");
     if (value === "" || !isValue(value)) {
@@ -34,10 +30,9 @@ export async function loadFieldValues(config: ProxyConfig, find: FindCredential)
         allowed: "one line of visible ASCII",
         fix: "Write only the value into the file, on one line.",
       };
-      problems.push(problem("config.bad-header", label, "does not contain a valid field value", more));
+      problems.push(problem("config.bad-header", read.label, "does not contain a valid field value", more));
     }
     values[named] = value;
-    if (credential === undefined) warnings.push(...(await exposure(file, label)));
   }
   return { values, problems, warnings };
 }

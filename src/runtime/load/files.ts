@@ -1,33 +1,73 @@
 import { createHash } from "node:crypto";
-import fs from "node:fs";
+import fs, { constants, type Stats } from "node:fs";
+import { access, stat } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { constants } from "node:fs";
-import { access, readFile, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { type Problem, problem, type Result } from "../../model/serving.js";
+import type { FindCredential } from "./credentials.js";
 import { systemReason } from "./systemReason.js";
+import { FileRefused, logRefusal, type ReadOptions, readTrusted } from "./trustedFile.js";
 
 /**
  * Checks that this process may use the files and directories a config names. The reasons say which directory on the
  * path is missing or closed, not just `EACCES`.
  */
 
-/**
- * Text of a file, or why it cannot be read.
- *
- * @param secret true where the advice must not open the file to everyone
- */
+export interface ReadTextOptions extends ReadOptions {
+  /**
+   * Whether the file has a secret: the advice must not open it to everyone.
+   * @default false
+   */
+  readonly secret?: boolean;
+}
+
+/** Text of a file, or why it cannot be read. */
 export async function readText(
   file: string,
   label: string,
-  secret = false,
-): Promise<{ text: string } | { problem: Problem }> {
+  { secret = false, ...options }: ReadTextOptions = {},
+): Promise<{ readonly text: string; readonly stats?: Stats } | { readonly problem: Problem }> {
   try {
-    return { text: await (file === STANDARD_INPUT ? standardInput() : readFile(file, "utf8")) };
+    if (file === STANDARD_INPUT) return { text: await standardInput() };
+    const { bytes, stats } = await readTrusted(file, options);
+    return { text: bytes.toString("utf8"), stats };
   } catch (error) {
-    const why = await whyNot(file, error as NodeJS.ErrnoException, secret ? "secret" : "a+r");
-    return { problem: problem("files.unreadable", label, why.message, fixOf(why)) };
+    return { problem: await readProblem(file, label, error as Error, secret ? "secret" : "a+r") };
   }
+}
+
+/** @param mode argument for chmod, or `secret` */
+async function readProblem(file: string, label: string, error: Error, mode: string): Promise<Problem> {
+  if (error instanceof FileRefused) return refusedProblem(label, error);
+  const why = await whyNot(file, error, mode);
+  return problem("files.unreadable", label, why.message, fixOf(why));
+}
+
+export function refusedProblem(label: string, { code, message, fix, allowed }: FileRefused): Problem {
+  return problem(code, label, message, { fix, ...(allowed === undefined ? {} : { allowed }) });
+}
+
+/** A secret of a config. */
+export interface SecretText {
+  /** The file that was read: the named one, or the credential in its place. */
+  readonly file: string;
+  readonly label: string;
+  /** Never logged, never part of a message; undefined if there is a problem. */
+  readonly text?: string;
+  readonly problems: readonly Problem[];
+  /** Warnings, with which the service still runs. */
+  readonly warnings: readonly Problem[];
+}
+
+/** Reads a secret: where it was handed over, or in the file that the config names. */
+export async function readSecret(named: string, field: string, find: FindCredential): Promise<SecretText> {
+  const credential = await find(named);
+  const file = credential ?? named;
+  const label = `${field} (${file})`;
+  const read = await readText(file, label, { secret: true });
+  if ("problem" in read) return { file, label, problems: [read.problem], warnings: [] };
+  const warnings = credential === undefined ? exposure(read.stats!, file, label) : [];
+  return { file, label, text: read.text, problems: [], warnings };
 }
 
 /** A config that is piped in: a socket, which many parents give, cannot be opened by this name. */
@@ -38,11 +78,7 @@ const standardInput = (): Promise<string> => (input ??= text(process.stdin));
 let input: Promise<string> | undefined;
 
 /** A warning if a file with a secret is open to more users than have to read it. */
-export async function exposure(file: string, label: string): Promise<Problem[]> {
-  // A renewal may replace it just now.
-  const found = await stat(file).catch(() => undefined);
-  if (found === undefined) return [];
-  const { mode, uid } = found;
+function exposure({ mode, uid }: Stats, file: string, label: string): Problem[] {
   const others = (mode & 0o006) !== 0;
   // A process that is not the owner reads it as a member of its group, as pods do (`fsGroup`).
   const group = (mode & (uid === process.geteuid?.() ? 0o060 : 0o020)) !== 0;
@@ -53,9 +89,9 @@ export async function exposure(file: string, label: string): Promise<Problem[]> 
   return [problem("files.key-exposed", label, `can be read or written by ${who} (mode ${shown})`, { fix })];
 }
 
-/** The parsed content of a file; a problem with the text as a whole has the file's path. */
+/** The parsed content of a file that a user named; a problem with the text as a whole has the file's path. */
 export async function readParsed<T>(file: string, parse: (text: string) => Result<T>): Promise<Result<T>> {
-  const read = await readText(file, file);
+  const read = await readText(file, file, { by: "operator" });
   if ("problem" in read) return { ok: false, problems: [read.problem] };
   const parsed = parse(read.text);
   if (parsed.ok) return parsed;
@@ -79,6 +115,9 @@ export async function directoryProblem(directory: string, label: string): Promis
 
 /** A log must be writable, or its directory, or the nearest parent that exists: missing directories are made. */
 export async function logProblem(file: string, label: string): Promise<Problem | undefined> {
+  const refused = await logRefusal(file);
+  if (refused !== undefined)
+    return problem("files.log-not-writable", label, refused.message, { fix: refused.fix });
   for (let at = file; ; at = dirname(at)) {
     try {
       const found = await stat(at);
@@ -116,7 +155,6 @@ const fixOf = ({ fix }: Why): { fix?: string } => (fix === undefined ? {} : { fi
 
 /** Why a path cannot be used: its first step that is missing, closed or not a directory. */
 async function whyNot(path: string, error: NodeJS.ErrnoException, mode: string): Promise<Why> {
-  if (error.code === "EISDIR") return { message: "is a directory", fix: "Use the path of a file." };
   if (error.code !== "ENOENT" && error.code !== "EACCES" && error.code !== "ENOTDIR") {
     return { message: `cannot be read ${systemReason(error)}` };
   }

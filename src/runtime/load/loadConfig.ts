@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
-import { authorityFileProblems } from "./authorityFiles.js";
+import { checkAuthorityFiles } from "./authorityFiles.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
@@ -119,7 +119,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, find),
       loadFieldValues(config, find),
       loadErrorPages(config),
-      authorityFileProblems(config),
+      checkAuthorityFiles(config, find),
       checkNotificationFiles(config, find),
       directoryProblems(config),
       options.logToStderr === true ? [] : logProblems(config, tolerant),
@@ -130,7 +130,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...(tickets?.problems ?? []),
     ...fields.problems,
     ...pages.problems,
-    ...authorities,
+    ...authorities.problems,
     ...notified.problems,
     ...directories,
     ...(tolerant ? [] : logs),
@@ -141,6 +141,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...upstreams.warnings,
     ...(tickets?.warnings ?? []),
     ...fields.warnings,
+    ...authorities.warnings,
     ...notified.warnings,
     ...(tolerant ? logs : []),
   ];
@@ -382,7 +383,7 @@ async function readPage(file: string, label: string): Promise<{ text: string } |
     return { problem: problem("config.bad-error-page", label, `has ${read.size} bytes`, { allowed }) };
   } catch {
     // Reading the file by name shows the reason.
-    const read = await readText(file, label);
+    const read = await readText(file, label, { bytesMax: ERROR_PAGE_BYTES_MAX });
     return "problem" in read ? read : refused("was replaced while it was read");
   }
 }

@@ -7,7 +7,7 @@ import {
 } from "../../model/serving.js";
 import { readRoots } from "./authorityFiles.js";
 import type { FindCredential } from "./credentials.js";
-import { exposure, readText } from "./files.js";
+import { readSecret, readText } from "./files.js";
 
 /** Problems and warnings about the files of notifications. No message contains their contents. */
 export interface NotificationFileFindings {
@@ -24,20 +24,18 @@ export async function checkNotificationFiles(
   const warnings: Problem[] = [];
   for (const [i, target] of (notifications?.targets ?? []).entries()) {
     for (const [field, named] of Object.entries(notificationFiles(target))) {
-      const credential = await find(named);
-      const file = credential ?? named;
-      const label = `notifications.targets[${i}].${field} (${file})`;
+      const at = `notifications.targets[${i}].${field}`;
       if (field === "roots") {
-        problems.push(...(await readRoots(file, label)).problems);
+        const file = (await find(named)) ?? named;
+        problems.push(...(await readRoots(file, `${at} (${file})`)).problems);
         continue;
       }
-      const read = await readText(file, label, true);
-      if ("problem" in read) {
-        problems.push(read.problem);
-        continue;
-      }
+      const { text, label, ...found } = await readSecret(named, at, find);
+      problems.push(...found.problems);
+      warnings.push(...found.warnings);
+      if (text === undefined) continue;
       const is = field === "urlFile" ? isHttpsUrl : isToken;
-      if (!is(oneLine(read.text))) {
+      if (!is(oneLine(text))) {
         const [what, allowed] =
           field === "urlFile"
             ? ["an https URL", "https://HOST[:PORT]/PATH, without user or fragment"]
@@ -46,7 +44,6 @@ export async function checkNotificationFiles(
           problem("files.bad-notification-secret", label, `does not contain ${what}`, { allowed }),
         );
       }
-      if (credential === undefined) warnings.push(...(await exposure(file, label)));
     }
   }
   return { problems, warnings };
@@ -71,7 +68,7 @@ export async function notificationSecrets(
 ): Promise<NotificationSecrets | string> {
   const contents: Record<string, string> = {};
   for (const [field, named] of Object.entries(notificationFiles(target))) {
-    const read = await readText((await find(named)) ?? named, field, true);
+    const read = await readText((await find(named)) ?? named, field, { secret: true });
     if ("problem" in read) return `${field} (${named}) ${read.problem.message}`;
     contents[field] = field === "roots" ? read.text : oneLine(read.text);
   }

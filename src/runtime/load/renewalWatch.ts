@@ -1,5 +1,4 @@
 import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { Problem } from "../../model/serving.js";
 import { type CertificateFiles, loadCertificate } from "./certificate.js";
 import { nameWarnings } from "./certificateNames.js";
@@ -7,6 +6,7 @@ import { certificatePlaces } from "./wantedCertificates.js";
 import type { LoadedConfig } from "./loadConfig.js";
 import { credentials } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
+import { readText } from "./files.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
 import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
 import { handshakeProblem, unfitCertificate } from "../tls/handshakeCheck.js";
@@ -116,7 +116,10 @@ async function loadPair(
     const current = tls[listener.name]?.certificates.find((one) => one.id === id);
     return current === undefined ? [] : [{ listener, index, current }];
   });
-  const text = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
+  const text = async (path: string): Promise<string> => {
+    const read = await readText(path, path);
+    return "text" in read ? read.text : "";
+  };
   const [key, cert] = await Promise.all([text(files.key), text(files.certificate)]);
   if (places.every(({ current }) => current.key === key && current.cert === cert)) return undefined;
 

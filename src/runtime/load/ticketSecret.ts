@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { type Problem, problem, type ProxyConfig, type TicketKeysConfig } from "../../model/serving.js";
 import type { FindCredential } from "./credentials.js";
-import { exposure, readText } from "./files.js";
+import { readSecret } from "./files.js";
 
 /** The secret of shared ticket keys, as its file is now. */
 export interface TicketSecretLoad {
@@ -15,22 +15,19 @@ export interface TicketSecretLoad {
 
 /** Reads the secret that a config names. */
 export async function loadTicketSecret(
-  { file: named }: Pick<TicketKeysConfig, "file">,
-  findCredential: FindCredential,
+  { file }: Pick<TicketKeysConfig, "file">,
+  find: FindCredential,
 ): Promise<TicketSecretLoad> {
-  const credential = await findCredential(named);
-  const file = credential ?? named;
-  const label = `ticketKeys.file (${file})`;
-  const read = await readText(file, label, true);
-  if ("problem" in read) return { problems: [read.problem], warnings: [] };
+  const { text, label, problems, warnings } = await readSecret(file, "ticketKeys.file", find);
+  if (text === undefined) return { problems, warnings };
   // Base64 is written in lines.
-  const secret = read.text.replace(/\s/g, "");
+  const secret = text.replace(/\s/g, "");
   const unfit = unfitness(secret);
   if (unfit !== undefined) {
     const allowed = `base64 text of at least ${SECRET_BYTES_MIN} bytes`;
     return { problems: [problem("files.bad-ticket-secret", label, unfit, { allowed })], warnings: [] };
   }
-  return { secret, problems: [], warnings: credential === undefined ? await exposure(file, label) : [] };
+  return { secret, problems, warnings };
 }
 
 /** The reason why a secret is refused, without its content. */

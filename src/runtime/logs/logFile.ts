@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Problem, problem } from "../../model/serving.js";
 import { logFix } from "../load/files.js";
 import { systemReason } from "../load/systemReason.js";
+import { APPEND, FileRefused, openLog } from "../load/trustedFile.js";
 import {
   cutLine,
   openStream,
@@ -90,7 +91,7 @@ export class LogFile {
     if ("stream" in target) return undefined;
     try {
       const old = this.fd;
-      this.fd = openForAppend(target.path);
+      this.fd = openLog(target.path, makeLog);
       if (this.pending !== "") this.schedule(FLUSH_MS);
       // A write in progress still needs the old descriptor.
       if (old !== undefined && !this.writing) fs.closeSync(old);
@@ -276,30 +277,17 @@ const STDERR = 2;
 const LOG_MODE = 0o640;
 const LOG_DIRECTORY_MODE = 0o750;
 
-/** O_NONBLOCK: a FIFO without a reader is an error at once instead of a process that hangs. */
-const APPEND =
-  fs.constants.O_WRONLY | fs.constants.O_APPEND | fs.constants.O_NONBLOCK | fs.constants.O_NOCTTY;
-
-function openForAppend(path: string): number {
-  try {
-    return fs.openSync(path, APPEND);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
-  fs.mkdirSync(dirname(path), { recursive: true, mode: LOG_DIRECTORY_MODE });
-  try {
-    const fd = fs.openSync(path, APPEND | fs.constants.O_CREAT | fs.constants.O_EXCL, LOG_MODE);
-    // A service's umask would take away the group's right to read.
-    fs.fchmodSync(fd, LOG_MODE);
-    return fd;
-  } catch (error) {
-    // Another worker was faster.
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return fs.openSync(path, APPEND);
-    throw error;
-  }
+function makeLog(path: Buffer): number {
+  fs.mkdirSync(dirname(path.toString()), { recursive: true, mode: LOG_DIRECTORY_MODE });
+  const fd = fs.openSync(path, APPEND | fs.constants.O_CREAT | fs.constants.O_EXCL, LOG_MODE);
+  // A service's umask would take away the group's right to read.
+  fs.fchmodSync(fd, LOG_MODE);
+  return fd;
 }
 
-function notWritable(path: string, error: NodeJS.ErrnoException): Problem {
+function notWritable(path: string, error: NodeJS.ErrnoException | FileRefused): Problem {
+  if (error instanceof FileRefused)
+    return problem("files.log-not-writable", path, error.message, { fix: error.fix });
   const fix = error.code === "EISDIR" ? "Use the path of a file: this is a directory." : logFix(path);
   return problem("files.log-not-writable", path, `cannot be opened for appending ${systemReason(error)}`, {
     fix,

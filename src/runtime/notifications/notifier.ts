@@ -1,5 +1,6 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/serving.js";
+import { readTrustedSync } from "../load/trustedFile.js";
 import type { Notice } from "./notice.js";
 import { type KeptBoard, NoticeBoard } from "./noticeBoard.js";
 import { MessageTarget, PACE, type Pace, PingTarget, type Taken, type TargetHost } from "./target.js";
@@ -133,7 +134,7 @@ const TEST: Notice = {
  */
 function readBoard(file: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, "utf8"));
+    return JSON.parse(readTrustedSync(file).toString("utf8"));
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { uptime } from "node:os";
 import * as z from "zod";
+import { FileRefused, readTrustedSync } from "../load/trustedFile.js";
 
 /** Why requests are refused for now. It is kept in a file, so that it outlasts a reload, an upgrade and a crash. */
 
@@ -53,10 +54,11 @@ export const LEASE_MS = 30_000;
  */
 export function readPauses(file: string, onUnreadable: (why: string) => void): PauseState {
   try {
-    return stillHolds(state.parse(JSON.parse(readFileSync(file, "utf8"))));
+    return stillHolds(state.parse(JSON.parse(readTrustedSync(file).toString("utf8"))));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT") onUnreadable(`${file}: ${code ?? "is not a file of portico's"}`);
+    const why = error instanceof FileRefused ? error.message : (code ?? "is not a file of portico's");
+    if (code !== "ENOENT") onUnreadable(`${file}: ${why}`);
     return NOTHING;
   }
 }

@@ -1,0 +1,176 @@
+import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
+import { lstat, readlink } from "node:fs/promises";
+import { posix } from "node:path";
+
+/**
+ * Who may change a path. A user who may change a directory can replace a checked file with a link, a pipe or another
+ * directory, and no check by name prevents that. So every directory and link of a path has to belong to root or to the
+ * user of this process, and only the owner may write to a directory; where others may write too, the directory has to
+ * be sticky (`/tmp`), and the next component has to belong to root or to the user of this process.
+ *
+ * Paths have one char a byte, so that every file name can be written.
+ */
+
+/** A component that a user may change who is neither root nor the user of this process. */
+export interface Change {
+  readonly at: string;
+  readonly owner: number;
+  readonly mode: number;
+  /** `mount`: a process of the user provides the file system. `shared`: several users may write to the directory. */
+  readonly why: "owner" | "link" | "mount" | "shared";
+  /** The user; for `shared` the owner. */
+  readonly by: number;
+}
+
+/** A path as far as it was followed. */
+export interface Way {
+  /** The resolved part, and the rest as it was named. */
+  readonly path: string;
+  /** The object at the end; undefined if there is none, or if the way stopped. */
+  readonly found?: Stats;
+  /** The first component that another user may change; for a way that stopped, where it did. */
+  readonly change?: Change;
+  /** Whether the way was not followed to its end: it leads on only by the word of another user. */
+  readonly stopped: boolean;
+  /** The sticky directory in which the next component is missing: every user may create it. */
+  readonly missingIn?: string;
+}
+
+/**
+ * Follows a path. A link of another user's, and a file system that another user's process provides, always stop it.
+ *
+ * @param until `change`: every component that another user may change stops it
+ */
+export async function wayTo(path: string, until: "change" | "end" = "end"): Promise<Way> {
+  const steps = walk(path, until === "change");
+  for (let step = steps.next(); ; step = steps.next(await look(step.value))) if (step.done) return step.value;
+}
+
+/** The same for code that cannot wait. */
+export function wayToSync(path: string): Way {
+  const steps = walk(path, false);
+  for (let step = steps.next(); ; step = steps.next(lookSync(step.value))) if (step.done) return step.value;
+}
+
+interface Seen {
+  readonly stats: Stats;
+  /** Where a link leads. */
+  readonly target?: string;
+}
+
+interface Directory {
+  readonly path: string;
+  readonly sticky: boolean;
+  readonly dev: number | undefined;
+}
+
+const LINKS_MAX = 40;
+
+function* walk(path: string, toChange: boolean): Generator<string, Way, Seen | undefined> {
+  const rest = path.split("/").filter(isName);
+  let top: Directory = { path: "/", sticky: false, dev: undefined };
+  let within = top;
+  // The top itself is looked at first.
+  rest.unshift(top.path);
+  let links = 0;
+  let change: Change | undefined;
+  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+    const here = posix.join(within.path, name);
+    const remaining = { path: posix.join(here, ...rest), stopped: false, ...changed(change) };
+    const seen = yield here;
+    if (seen === undefined) return { ...remaining, ...(within.sticky ? { missingIn: within.path } : {}) };
+    const { stats, target } = seen;
+    const found = changeOf(here, stats, within);
+    // Where only root can write, root left the link there: the user to act as is decided by what it leads to.
+    const next = toChange && found?.why === "link" && !within.sticky ? undefined : found;
+    const isForeign = next?.why === "link" || next?.why === "mount";
+    if (next !== undefined && (toChange || isForeign)) return { ...remaining, stopped: true, change: next };
+    change ??= next;
+    if (target !== undefined) {
+      if (++links > LINKS_MAX) throw new Error("too many symbolic links");
+      if (target.startsWith("/")) within = top;
+      rest.unshift(...target.split("/").filter(isName));
+    } else if (stats.isDirectory()) {
+      within = { path: here, sticky: howShared(stats) === "sticky", dev: stats.dev };
+      if (here === top.path) top = within;
+      if (rest.length === 0) return { path: here, found: stats, stopped: false, ...changed(change) };
+    } else {
+      // Below a file there is nothing.
+      const found = rest.length === 0 ? { found: stats } : {};
+      return { ...remaining, ...found, ...changed(change) };
+    }
+  }
+  // A link to the directory that it is in.
+  return { path: within.path, stopped: false, ...changed(change) };
+}
+
+const isName = (name: string): boolean => name !== "" && name !== ".";
+const changed = (change: Change | undefined): { change?: Change } => (change === undefined ? {} : { change });
+
+function changeOf(at: string, stats: Stats, within: Directory): Change | undefined {
+  const { uid: owner, mode } = stats;
+  const change = { at, owner, mode: mode & 0o7777 };
+  const mounter = stats.dev === within.dev ? ROOT : mounterOf(stats);
+  if (!isTrusted(mounter)) return { ...change, why: "mount", by: mounter };
+  if (!isTrusted(owner) && stats.isSymbolicLink()) return { ...change, why: "link", by: owner };
+  if (!isTrusted(owner) && (stats.isDirectory() || within.sticky))
+    return { ...change, why: "owner", by: owner };
+  if (stats.isDirectory() && howShared(stats) === "shared") return { ...change, why: "shared", by: owner };
+  return undefined;
+}
+
+const ROOT = 0;
+
+/** Whether a user can do no more by a path than this process lets the user do anyway. */
+export const isTrusted = (uid: number): boolean => uid === ROOT || uid === process.geteuid?.();
+
+/** What users other than the owner can do in a directory; undefined if nothing. */
+export function howShared({ mode }: { readonly mode: number | bigint }): "sticky" | "shared" | undefined {
+  const bits = Number(mode);
+  if ((bits & 0o022) === 0) return undefined;
+  return (bits & 0o1000) === 0 ? "shared" : "sticky";
+}
+
+/**
+ * The user whose process provides a file system's content, including owners and modes: a user may mount a FUSE file
+ * system on an own directory, and show it to root too (`allow_other`). For every other file system root.
+ */
+function mounterOf({ dev }: Stats): number {
+  const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+  // It has no device.
+  if (major !== 0) return ROOT;
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .map((line) => line.split(" "));
+  const mount = mounts.find(([, , id]) => id === `${major}:${minor}`) ?? [];
+  const [type = "", , options = ""] = mount.slice(mount.indexOf("-") + 1);
+  return type.startsWith("fuse") ? Number(/(?:^|,)user_id=(\d+)/.exec(options)?.[1] ?? ROOT) : ROOT;
+}
+
+/** A path of one char a byte as the file system takes it. */
+export const pathBytes = (path: string): Buffer => Buffer.from(path, "latin1");
+
+async function look(path: string): Promise<Seen | undefined> {
+  try {
+    const stats = await lstat(pathBytes(path));
+    if (!stats.isSymbolicLink()) return { stats };
+    return { stats, target: (await readlink(pathBytes(path), "buffer")).toString("latin1") };
+  } catch (error) {
+    return absent(error);
+  }
+}
+
+function lookSync(path: string): Seen | undefined {
+  try {
+    const stats = lstatSync(pathBytes(path));
+    if (!stats.isSymbolicLink()) return { stats };
+    return { stats, target: readlinkSync(pathBytes(path), "buffer").toString("latin1") };
+  } catch (error) {
+    return absent(error);
+  }
+}
+
+function absent(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  return undefined;
+}
