@@ -151,26 +151,32 @@ function mounterOf({ dev }: Stats): number {
 export const pathBytes = (path: string): Buffer => Buffer.from(path, "latin1");
 
 async function look(path: string): Promise<Seen | undefined> {
-  try {
-    const stats = await lstat(pathBytes(path));
-    if (!stats.isSymbolicLink()) return { stats };
-    return { stats, target: (await readlink(pathBytes(path), "buffer")).toString("latin1") };
-  } catch (error) {
-    return absent(error);
+  for (;;) {
+    try {
+      const stats = await lstat(pathBytes(path));
+      if (!stats.isSymbolicLink()) return { stats };
+      return { stats, target: (await readlink(pathBytes(path), "buffer")).toString("latin1") };
+    } catch (error) {
+      if (!isReplaced(error)) return undefined;
+    }
   }
 }
 
 function lookSync(path: string): Seen | undefined {
-  try {
-    const stats = lstatSync(pathBytes(path));
-    if (!stats.isSymbolicLink()) return { stats };
-    return { stats, target: readlinkSync(pathBytes(path), "buffer").toString("latin1") };
-  } catch (error) {
-    return absent(error);
+  for (;;) {
+    try {
+      const stats = lstatSync(pathBytes(path));
+      if (!stats.isSymbolicLink()) return { stats };
+      return { stats, target: readlinkSync(pathBytes(path), "buffer").toString("latin1") };
+    } catch (error) {
+      if (!isReplaced(error)) return undefined;
+    }
   }
 }
 
-function absent(error: unknown): undefined {
-  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  return undefined;
+/** Whether a link was replaced by something else in between; false if nothing is there. */
+function isReplaced(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== "ENOENT" && code !== "EINVAL") throw error;
+  return code === "EINVAL";
 }
