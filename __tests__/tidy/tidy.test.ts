@@ -6,6 +6,7 @@ import { lateFields } from "./fields.js";
 import { circles, wrongImports } from "./layers.js";
 import { loadedFrom, type Module, moduleOf, modulesBelow, ROOT } from "./modules.js";
 import { nodeInternals } from "./nodeInternals.js";
+import { filesOpened, OPENED_ELSEWHERE, WITH_SECRETS } from "./opened.js";
 import { FILE_LINES_MAX, FUNCTION_LINES_MAX, linesOf, longFunctions, tooLong } from "./sizes.js";
 
 /** The style, executed: where things are, who may import whom, how large files and functions get. */
@@ -98,6 +99,24 @@ test("only src/host/asOwner touches the application's trees", () => {
       [...imports, ...packages].filter((one) => touching.test(one)).map((one) => `${path} imports ${one}`),
     );
   expect(wrong).toEqual([]);
+});
+
+test("files that others name are opened by src/runtime/load/trustedFile.ts, or for a reason", () => {
+  const opening = sources
+    .filter((module) => WITH_SECRETS.test(module.path) && filesOpened(textOf(module)).length > 0)
+    .map(({ path }) => path);
+  expect(opening.sort()).toEqual(Object.keys(OPENED_ELSEWHERE).sort());
+});
+
+test.each([
+  ['import { readFile } from "node:fs/promises"; readFile(path);', ["readFile"]],
+  ['import fs from "node:fs"; fs.openSync(path, "r"); fs.promises.open(path);', ["openSync", "open"]],
+  ['import * as files from "node:fs"; files.createReadStream(path);', ["createReadStream"]],
+  ['import { copyFile } from "node:fs/promises"; copyFile(from, to);', ["copyFile"]],
+  ['import { readFileSync } from "node:fs"; readFileSync("/proc/self/status");', []],
+  ['import { stat } from "node:fs/promises"; stat(path); this.open(path); pool.open(path);', []],
+])("of %s the tidy test finds %j", (code, found) => {
+  expect(filesOpened(code)).toEqual(found);
 });
 
 test("a worker loads neither parser nor command line; serve loads no other command, and neither loads Node's HTTP", () => {

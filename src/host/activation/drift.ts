@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import type { Drift, Finding } from "../diagnosis/evidence.js";
 import {
@@ -10,6 +10,7 @@ import {
 } from "../../model/index.js";
 import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
 import { quote } from "../../render/shell.js";
+import { readTrustedSync } from "../../runtime/load/trustedFile.js";
 import { differences, type FileState, observe } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
@@ -63,8 +64,7 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
 }
 
 function documentOnHost(): Deployment | undefined {
-  if (!existsSync(DEPLOYMENT_FILE)) return undefined;
-  const parsed = parseDeploymentText(readFileSync(DEPLOYMENT_FILE, "utf8"));
+  const parsed = parseDeploymentText(textOf(DEPLOYMENT_FILE));
   return parsed.ok ? parsed.value : undefined;
 }
 
@@ -214,8 +214,16 @@ async function unitFindings(store: Store, deployment: Deployment, { units }: Loa
   return [...own, ...others.flatMap((unit) => startFindings(unit, true))];
 }
 
-const installs = (path: string): boolean =>
-  existsSync(path) && /^\[Install\]/m.test(readFileSync(path, "utf8"));
+const installs = (path: string): boolean => /^\[Install\]/m.test(textOf(path));
+
+/** Empty for a file that is missing, or that is not read: other findings say so. */
+function textOf(path: string): string {
+  try {
+    return readTrustedSync(path).toString("utf8");
+  } catch {
+    return "";
+  }
+}
 
 /**
  * Differences of a deployed unit: it should be loaded from its own file, in its current version, with nothing added.

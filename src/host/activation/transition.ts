@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
 import type { Deployment, DeploymentServices, FileRole, Problem } from "../../model/index.js";
+import { readTrusted } from "../../runtime/load/trustedFile.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
 import { type UnitStatus, unitStatus } from "./systemctl.js";
@@ -108,7 +108,7 @@ export function cameByDeployment(last: GoodState, path: string): boolean {
 }
 
 async function hasInstallSection(path: string): Promise<boolean> {
-  return /^\[Install\]/m.test(await readFile(path, "utf8"));
+  return /^\[Install\]/m.test((await readTrusted(path, { by: "operator" })).bytes.toString("utf8"));
 }
 
 /** Whether all that changes is the host in the application's URLs (service 2.7). */
