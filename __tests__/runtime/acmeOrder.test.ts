@@ -1338,7 +1338,7 @@ describe("looking after a certificate", () => {
   });
 
   test("says which files it cannot use", async () => {
-    const REASON = "(21: Illegal operation on a directory)";
+    const REASON = "(is a directory)";
     mkdirSync(fileOf("history.json"), { recursive: true });
     script["/order"] = () => ({ status: 403, ...problem("caa") });
     await start(begin().wanted);

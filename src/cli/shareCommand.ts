@@ -69,7 +69,10 @@ class Config {
 
 async function keyIn(named: string): Promise<Buffer> {
   const find = await credentials();
-  const key = Buffer.from((await readTrusted((await find(named)) ?? named)).bytes.toString("latin1"), "base64");
+  const key = Buffer.from(
+    (await readTrusted((await find(named)) ?? named)).bytes.toString("latin1"),
+    "base64",
+  );
   if (key.length < KEY_BYTES_MIN)
     throw new Error(`${named} is too short: a secret has at least ${KEY_BYTES_MIN} bytes`);
   return key;

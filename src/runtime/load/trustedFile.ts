@@ -224,13 +224,13 @@ function refuseSize(size: number, bytesMax: number): void {
 
 function refuseKind(found: Stats): void {
   if (!found.isFile())
-    throw new FileRefused("files.not-a-file", `is ${kindOf(found)}`, "Use the path of a regular file.");
+    throw new FileRefused("files.not-a-file", kindOf(found), "Use the path of a regular file.");
 }
 
 function kindOf(found: Stats): string {
-  if (found.isDirectory()) return "a directory";
-  if (found.isFIFO()) return "a FIFO";
-  return found.isSocket() ? "a socket" : "a device";
+  if (found.isDirectory()) return "is a directory";
+  if (found.isFIFO()) return "is a FIFO";
+  return found.isSocket() ? "is a socket" : "is a device";
 }
 
 /** @param strictly whether another user may change no component; otherwise only links of others are refused */
