@@ -328,27 +328,32 @@ asRoot.each<[string, (file: string) => object]>([
   ["a certificate", (certificate) => tlsOf({ certificate, key: "/none" })],
   ["a key", (key) => tlsOf({ certificate: "/none", key })],
   ["DH parameters", (dhparam) => tlsOf({ certificate: "/none", key: "/none", dhparam })],
-])("%s of a config in another user's directory is refused, and nothing of it is shown", async (_, named) => {
-  const config = {
-    version: 1,
-    listeners: [{ name: "l", address: "127.0.0.1", port: 1, protocol: "http" }],
-    upstreams: [{ name: "u", url: "http://127.0.0.1:2" }],
-    ...serverOf(),
-    ...named(theFile()),
-  };
-  write("portico.json", JSON.stringify(config));
-  for (const [put, code] of [
-    [inTheirs(link("root/secret")), UNTRUSTED],
-    [inTheirs(instead(() => execFileSync("mkfifo", [theFile()]))), UNTRUSTED],
-    [() => (lchownSync(at("conf"), 0, 0), undefined), KIND],
-  ] as const) {
-    put();
-    const loaded = await loadConfig({ file: at("portico.json"), logToStderr: true });
-    const problems = loaded.ok ? [] : loaded.problems;
-    expect(problems.filter((p) => p.path.includes(theFile())).map((p) => p.code)).toEqual([code]);
-    expect(JSON.stringify(loaded)).not.toContain(SECRET.trim());
-  }
-});
+])(
+  "%s of a config in another user's directory is refused, and nothing of it is shown",
+  async (name, named) => {
+    const config = {
+      version: 1,
+      listeners: [{ name: "l", address: "127.0.0.1", port: 1, protocol: "http" }],
+      upstreams: [{ name: "u", url: "http://127.0.0.1:2" }],
+      ...serverOf(),
+      ...named(theFile()),
+    };
+    write("portico.json", JSON.stringify(config));
+    for (const [put, code] of [
+      [inTheirs(link("root/secret")), UNTRUSTED],
+      [inTheirs(instead(() => execFileSync("mkfifo", [theFile()]))), UNTRUSTED],
+      [() => (lchownSync(at("conf"), 0, 0), undefined), KIND],
+    ] as const) {
+      put();
+      const loaded = await loadConfig({ file: at("portico.json"), logToStderr: true });
+      const problems = loaded.ok ? [] : loaded.problems;
+      // A page is sent to clients: the rule of static files is another one.
+      const expected = name === "a page" ? "files.unreadable" : code;
+      expect(problems.filter((p) => p.path.includes(theFile())).map((p) => p.code)).toEqual([expected]);
+      expect(JSON.stringify(loaded)).not.toContain(SECRET.trim());
+    }
+  },
+);
 
 const serverOf = (action: object = { type: "proxy", upstream: "u" }, more: object = {}): object => ({
   virtualServers: [

@@ -7,7 +7,7 @@ import { parsed } from "./parsed.js";
  */
 const OPENING = /^(?:open|openSync|readFile|readFileSync|createReadStream|copyFile|copyFileSync|cp|cpSync)$/;
 
-/** The names of the functions, wherever code calls them with a path that is not the kernel's. */
+/** The names of the functions, wherever code calls them with a path that is not the kernel's, or hands them on. */
 export function filesOpened(text: string): string[] {
   const found: string[] = [];
   const ofFs = importedFromFs(text);
@@ -18,6 +18,8 @@ export function filesOpened(text: string): string[] {
         ts.isIdentifier(expression) && ofFs.has(expression.text) ? expression.text : memberOf(expression);
       if (name !== undefined && OPENING.test(name) && !KERNELS.test(args[0]?.getText() ?? ""))
         found.push(name);
+      const made = name === undefined && args[0] !== undefined ? memberOf(args[0]) : undefined;
+      if (made !== undefined && OPENING.test(made)) found.push(made);
     }
     ts.forEachChild(node, visit);
   };
@@ -55,6 +57,8 @@ export const WITH_SECRETS = /^src\/(?:host|cli|runtime)\//;
 /** The only other places that open a file by its path, and why they may. */
 export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/runtime/load/trustedFile.ts": "the rule itself",
+  "src/runtime/load/openToOthers.ts": "reads pages that are sent to clients, if others may read them",
+  "src/runtime/actions/fileLookup.ts": "opens files that are sent to clients, if others may read them",
   "src/runtime/load/credentialSet.ts": "writes into a directory that it has found to be root's alone",
   "src/runtime/acme/stateFiles.ts": "writes new files into the service's state directory",
   "src/runtime/logs/logFile.ts": "makes a missing log, where the rule has resolved its path",

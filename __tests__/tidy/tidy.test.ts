@@ -112,6 +112,7 @@ test.each([
   ['import { readFile } from "node:fs/promises"; readFile(path);', ["readFile"]],
   ['import fs from "node:fs"; fs.openSync(path, "r"); fs.promises.open(path);', ["openSync", "open"]],
   ['import * as files from "node:fs"; files.createReadStream(path);', ["createReadStream"]],
+  ['import fs from "node:fs"; const open = promisify(fs.open);', ["open"]],
   ['import { copyFile } from "node:fs/promises"; copyFile(from, to);', ["copyFile"]],
   ['import { readFileSync } from "node:fs"; readFileSync("/proc/self/status");', []],
   ['import { stat } from "node:fs/promises"; stat(path); this.open(path); pool.open(path);', []],

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import {
   lchownSync,
@@ -53,7 +54,7 @@ async function config(): Promise<ProxyConfigInput> {
   const { key, cert } = await issue({ type: "ec", names: ["a.example"] });
   const contents = {
     field: "a-value",
-    tickets: Buffer.alloc(48, "t").toString("base64"),
+    tickets: randomBytes(48).toString("base64"),
     page: "<!doctype html><title>404</title>",
     key,
     certificate: cert,

@@ -1,8 +1,9 @@
-import { type BigIntStats, constants, lstatSync, type Stats } from "node:fs";
-import { lstat, open, readlink, realpath, stat } from "node:fs/promises";
+import { type BigIntStats, constants, lstatSync } from "node:fs";
+import { open, realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, posix } from "node:path";
 import { HANDED_OVER } from "./credentials.js";
 import { chmodCommand, fsPath, shown, withMode } from "./pathText.js";
+import { wayTo } from "./trustedPath.js";
 
 /*
  * Which files the proxy shows to clients (service 2.3). The proxy can read more than the users of its host can: keys, its
@@ -159,35 +160,9 @@ export type Followed = { readonly real: string } | { readonly link: string };
 export async function followOwnLinks(path: string): Promise<Followed> {
   const real = (await realpath(fsPath(path), "buffer")).toString("latin1");
   if (real === path) return { real };
-  const rest = path.split("/");
-  let at = "/";
-  let own = isOwn(await lstat(at));
-  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
-    if (name === "" || name === ".") continue;
-    if (name === "..") {
-      at = posix.dirname(at);
-      continue;
-    }
-    const here = posix.join(at, name);
-    const found = await lstat(fsPath(here));
-    if (!found.isSymbolicLink()) {
-      at = here;
-      own &&= isOwn(found);
-      continue;
-    }
-    if (!own || !isOurs(found)) return { link: here };
-    const target = (await readlink(fsPath(here), "buffer")).toString("latin1");
-    if (target.startsWith("/")) at = "/";
-    rest.unshift(...target.split("/"));
-  }
-  return { real: at };
+  const way = await wayTo(path, "moved-link");
+  return way.link === undefined ? { real: way.path } : { link: way.link };
 }
-
-const isOurs = ({ uid }: Stats): boolean => uid === 0 || uid === process.geteuid!();
-
-/** Whether nobody else can replace the entries of a directory; with the sticky bit (`/tmp`), others can only add some. */
-const isOwn = (found: Stats): boolean =>
-  isOurs(found) && ((found.mode & 0o022) === 0 || (found.mode & 0o1000) !== 0);
 
 /** Why a link is not followed, and what to do. */
 export function linkText(link: string): string {

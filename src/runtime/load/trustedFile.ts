@@ -3,7 +3,8 @@ import { access, type FileHandle, open, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { printableValue } from "../../model/printable.js";
 import type { ProblemCode } from "../../model/problem.js";
-import { isTrusted, pathBytes, type Way, wayTo, wayToSync } from "./trustedPath.js";
+import { fsPath } from "./pathText.js";
+import { isTrusted, type Way, wayTo, wayToSync } from "./trustedPath.js";
 
 /**
  * Opens every file that a config, a deployment or a state directory names. Nothing else in the processes with secrets
@@ -64,7 +65,7 @@ export async function readTrusted(path: string, options: ReadOptions = {}): Prom
     const way = by === "named" ? await wayTo(bytesOf(path)) : await operatorsWay(path);
     refuse(way, isRoot());
     // Of a missing file the system says why.
-    const file = await open(pathBytes(way.path), by === "named" ? READ : READ & ~constants.O_NOFOLLOW).catch(
+    const file = await open(fsPath(way.path), by === "named" ? READ : READ & ~constants.O_NOFOLLOW).catch(
       (error: Error) => unlessReplaced(way, error),
     );
     try {
@@ -82,7 +83,7 @@ export async function readTrusted(path: string, options: ReadOptions = {}): Prom
 export function readTrustedSync(path: string, bytesMax = FILE_BYTES_MAX): Buffer {
   const way = wayToSync(bytesOf(path));
   refuse(way, isRoot());
-  const fd = openSync(pathBytes(way.path), READ);
+  const fd = openSync(fsPath(way.path), READ);
   try {
     const stats = fstatSync(fd);
     if (!isSame(way, stats)) throw moved();
@@ -118,7 +119,7 @@ export function openLog(path: string, make: (path: Buffer) => number): number {
 
 /** Undefined if it was rotated, or if another worker was faster. */
 function openedLog(way: Way, make: (path: Buffer) => number): number | undefined {
-  const path = pathBytes(way.path);
+  const path = fsPath(way.path);
   try {
     return openSync(path, APPEND);
   } catch (error) {
@@ -149,7 +150,7 @@ export async function logRefusal(path: string): Promise<FileRefused | undefined>
 export async function checkProgram(path: string): Promise<void> {
   const way = await wayTo(bytesOf(path));
   refuse(way, true);
-  await access(pathBytes(way.path), constants.X_OK);
+  await access(fsPath(way.path), constants.X_OK);
   if (way.found === undefined) throw moved();
   const { uid, mode } = way.found;
   const shown = printableValue(path);
@@ -265,4 +266,4 @@ const ELSEWHERE = "Put the file below a directory that only root can change, suc
 const ownerAndMode = (owner: number, mode: number): string =>
   `owner ${owner}, mode ${(mode & 0o7777).toString(8).padStart(4, "0")}`;
 
-const shownPath = (path: string): string => printableValue(pathBytes(path).toString("utf8"));
+const shownPath = (path: string): string => printableValue(fsPath(path).toString("utf8"));

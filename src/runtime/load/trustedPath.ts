@@ -1,6 +1,7 @@
 import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
 import { posix } from "node:path";
+import { fsPath } from "./pathText.js";
 
 /**
  * Who may change a path. A user who may change a directory can replace a checked file with a link, a pipe or another
@@ -32,23 +33,27 @@ export interface Way {
   readonly change?: Change;
   /** Whether the way was not followed to its end: it leads on only by the word of another user. */
   readonly stopped: boolean;
+  /** The link that stopped the way. */
+  readonly link?: string;
   /** The sticky directory in which the next component is missing: every user may create it. */
   readonly missingIn?: string;
 }
 
 /**
- * Follows a path. A link of another user's, and a file system that another user's process provides, always stop it.
- *
- * @param until `change`: every component that another user may change stops it
+ * What stops the way. `change`: every component that another user may change. `moved-link`: a link that another user
+ * made, or may have moved there. `foreign`: a link of another user's, or a file system of another user's process.
  */
-export async function wayTo(path: string, until: "change" | "end" = "end"): Promise<Way> {
-  const steps = walk(path, until === "change");
+export type Stop = "change" | "moved-link" | "foreign";
+
+/** Follows a path. */
+export async function wayTo(path: string, stop: Stop = "foreign"): Promise<Way> {
+  const steps = walk(path, stop);
   for (let step = steps.next(); ; step = steps.next(await look(step.value))) if (step.done) return step.value;
 }
 
 /** The same for code that cannot wait. */
 export function wayToSync(path: string): Way {
-  const steps = walk(path, false);
+  const steps = walk(path, "foreign");
   for (let step = steps.next(); ; step = steps.next(lookSync(step.value))) if (step.done) return step.value;
 }
 
@@ -66,7 +71,7 @@ interface Directory {
 
 const LINKS_MAX = 40;
 
-function* walk(path: string, toChange: boolean): Generator<string, Way, Seen | undefined> {
+function* walk(path: string, stop: Stop): Generator<string, Way, Seen | undefined> {
   const rest = path.split("/").filter(isName);
   let top: Directory = { path: "/", sticky: false, dev: undefined };
   let within = top;
@@ -82,10 +87,13 @@ function* walk(path: string, toChange: boolean): Generator<string, Way, Seen | u
     const { stats, target } = seen;
     const found = changeOf(here, stats, within);
     // Where only root can write, root left the link there: the user to act as is decided by what it leads to.
-    const next = toChange && found?.why === "link" && !within.sticky ? undefined : found;
-    const isForeign = next?.why === "link" || next?.why === "mount";
-    if (next !== undefined && (toChange || isForeign)) return { ...remaining, stopped: true, change: next };
-    change ??= next;
+    const next = stop === "change" && found?.why === "link" && !within.sticky ? undefined : found;
+    const first = change ?? next;
+    if (isStopped(stop, next, first, target !== undefined)) {
+      const link = target === undefined ? {} : { link: here };
+      return { ...remaining, stopped: true, change: next ?? first!, ...link };
+    }
+    change = first;
     if (target !== undefined) {
       if (++links > LINKS_MAX) throw new Error("too many symbolic links");
       if (target.startsWith("/")) within = top;
@@ -102,6 +110,17 @@ function* walk(path: string, toChange: boolean): Generator<string, Way, Seen | u
   }
   // A link to the directory that it is in.
   return { path: within.path, stopped: false, ...changed(change) };
+}
+
+function isStopped(
+  stop: Stop,
+  here: Change | undefined,
+  first: Change | undefined,
+  isLink: boolean,
+): boolean {
+  if (stop === "change") return here !== undefined;
+  if (stop === "moved-link") return isLink && first !== undefined;
+  return here?.why === "link" || here?.why === "mount";
 }
 
 const isName = (name: string): boolean => name !== "" && name !== ".";
@@ -147,15 +166,12 @@ function mounterOf({ dev }: Stats): number {
   return type.startsWith("fuse") ? Number(/(?:^|,)user_id=(\d+)/.exec(options)?.[1] ?? ROOT) : ROOT;
 }
 
-/** A path of one char a byte as the file system takes it. */
-export const pathBytes = (path: string): Buffer => Buffer.from(path, "latin1");
-
 async function look(path: string): Promise<Seen | undefined> {
   for (;;) {
     try {
-      const stats = await lstat(pathBytes(path));
+      const stats = await lstat(fsPath(path));
       if (!stats.isSymbolicLink()) return { stats };
-      return { stats, target: (await readlink(pathBytes(path), "buffer")).toString("latin1") };
+      return { stats, target: (await readlink(fsPath(path), "buffer")).toString("latin1") };
     } catch (error) {
       if (!isReplaced(error)) return undefined;
     }
@@ -165,9 +181,9 @@ async function look(path: string): Promise<Seen | undefined> {
 function lookSync(path: string): Seen | undefined {
   for (;;) {
     try {
-      const stats = lstatSync(pathBytes(path));
+      const stats = lstatSync(fsPath(path));
       if (!stats.isSymbolicLink()) return { stats };
-      return { stats, target: readlinkSync(pathBytes(path), "buffer").toString("latin1") };
+      return { stats, target: readlinkSync(fsPath(path), "buffer").toString("latin1") };
     } catch (error) {
       if (!isReplaced(error)) return undefined;
     }
