@@ -125,6 +125,8 @@ const FIELD_CASES: readonly Case[] = [
   ],
   ["virtualServers.0.routes.0.action.setHeaders", { "X-A": "a\r\nb" }, "config.bad-header", ".X-A"],
   ["virtualServers.0.routes.0.accessLog", { path: "log" }, "config.bad-file-path", ".path"],
+  ["virtualServers.0.routes.0.accessLog", { path: "/dev/stdout" }, "config.bad-file-path", ".path"],
+  ["virtualServers.0.routes.0.errorLog", { path: "/proc/self/fd/2" }, "config.bad-file-path", ".path"],
   ["virtualServers.0.routes.0.accessLog", "on", "config.not-one-of"],
 ];
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { filePath } from "../fields.js";
+import { text } from "../fields.js";
+import { FILE_PATH } from "../textRule.js";
 
 /** Where requests and errors are logged. */
 
@@ -25,12 +26,21 @@ const logStream = (longer: string) =>
     examples: ["stdout"],
   });
 
-const LOG_PATH = "Log file; the user that runs the proxy must be able to write there.";
+/** `/dev/stdout` may be a socket, which cannot be opened, and is never to be opened again after a rotation. */
+const logPath = (name: string) =>
+  text(
+    "config.bad-file-path",
+    "an absolute path without `//`, `.` or `..` segments or control characters; for standard output, use `stream`",
+    { ...FILE_PATH, never: `${FILE_PATH.never}|^/(?:dev/(?:std|fd/)|proc/)` },
+  ).meta({
+    description: "Log file; the user that runs the proxy must be able to write there.",
+    examples: [`/var/log/portico/${name}`],
+  });
 const LOG_FILE = { title: "file", description: "A log file." };
 const LOG_STREAM = { title: "stream", description: "A stream of the process." };
 
 export const accessLogFile = z
-  .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/access.log"), format: logFormat })
+  .strictObject({ path: logPath("access.log"), format: logFormat })
   .meta(LOG_FILE);
 export const accessLogStream = z
   .strictObject({ stream: logStream("in a longer line, text from the client is cut"), format: logFormat })
@@ -39,9 +49,7 @@ export const accessLog = z
   .union([z.literal("off"), accessLogFile, accessLogStream])
   .describe("Where requests are logged, one line each; `off` for no log.");
 
-export const errorLogFile = z
-  .strictObject({ path: filePath(LOG_PATH, "/var/log/portico/error.log") })
-  .meta(LOG_FILE);
+export const errorLogFile = z.strictObject({ path: logPath("error.log") }).meta(LOG_FILE);
 export const errorLogStream = z
   .strictObject({ stream: logStream("a longer line is cut at its end") })
   .meta(LOG_STREAM);
