@@ -66,7 +66,8 @@ class Maker {
   case(): Omit<Timeline, "index"> {
     const { chance } = this;
     if (chance.is(0.1)) return { together: true, clients: this.waitingClients() };
-    if (chance.is(0.04)) return { together: chance.is(0.5), clients: [this.hastyClient(), this.client("http")] };
+    if (chance.is(0.04))
+      return { together: chance.is(0.5), clients: [this.hastyClient(), this.client("http")] };
     const count = chance.of(1, 2, 2, 3);
     const clients = Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2")));
     // What is done to a connection that is used again differs from what is done to a new one.

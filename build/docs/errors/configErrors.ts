@@ -135,7 +135,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-file-path": {
     means: "A path on the host must be absolute and normalised, so that a file has only one path.",
-    example: withField("virtualServers[1].routes[0].errorLog", { path: "logs/error.log" }),
+    example: withField("virtualServers[1].errorPages", [{ statuses: [404], file: "pages/404.html" }]),
   },
   "config.bad-route-path": {
     means:

@@ -163,7 +163,8 @@ function mounterOf({ dev }: Stats): number {
     .map((line) => line.split(" "));
   const mount = mounts.find(([, , id]) => id === `${major}:${minor}`) ?? [];
   const [type = "", , options = ""] = mount.slice(mount.indexOf("-") + 1);
-  return type.startsWith("fuse") ? Number(/(?:^|,)user_id=(\d+)/.exec(options)?.[1] ?? ROOT) : ROOT;
+  const user = options.split(",").find((option) => option.startsWith("user_id="));
+  return type.startsWith("fuse") && user !== undefined ? Number(user.slice("user_id=".length)) : ROOT;
 }
 
 async function look(path: string): Promise<Seen | undefined> {
