@@ -232,7 +232,7 @@ describe("by a program", () => {
     ["is killed", "kill -TERM $$", {}, / present \S+ \S+ ended with SIGTERM$/],
     ["takes too long", "sleep 60 & sleep 60", { timeoutMs: 300 }, /was killed: it took longer than 0\.3 s$/],
     ["is missing", "", { command: "/nowhere" }, /\/nowhere cannot be run \(2: No such file or directory\)$/],
-    ["is a directory", "", { command: "/usr" }, /\/usr is not a file$/],
+    ["is a directory", "", { command: "/usr" }, /\/usr is a directory: Use the path of a regular file\.?$/],
   ])("no authority is asked where it %s", async (_, script, more, message) => {
     const failed = await failure(await begin(program(script, more), ["c.example.net"], toldCa));
     expect(failed).toMatchObject({ code: "dnsUpdate", asked: false });

@@ -99,7 +99,7 @@ test("the config is the one that is named, or the deployment's, or the one in it
   expect(await of(unnamed)).toBe("https");
   rmSync(at("deployment.json"));
   mkdirSync(at("deployment.json"));
-  expect(await of(options)).toEqual([["files.unreadable", at("deployment.json")]]);
+  expect(await of(options)).toEqual([["files.not-a-file", at("deployment.json")]]);
 });
 
 describe("of a front end", () => {

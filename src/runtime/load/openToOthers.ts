@@ -184,8 +184,7 @@ export async function readOpenToOthers(
   const file = await open(fsPath(real), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
     const opened = await file.stat(BIGINT);
-    if (opened.isDirectory()) throw new Error("is a directory");
-    if (!opened.isFile()) return { why: "it is not a regular file" };
+    if (!opened.isFile()) throw new Error("is not a regular file");
     const closed = await closedToOthers(real, opened, "straight", real);
     if (closed !== undefined)
       return closed === "moved" ? { why: "it was replaced while it was read" } : closed;
