@@ -171,7 +171,7 @@ const FILES: readonly Breakage[] = [
   {
     name: "every user may write to the directory of the config",
     breaks: "chmod 777 /etc/portico",
-    rows: ["files"],
+    rows: ["files", "config"],
     message: "/etc/portico: users other than root may write to it",
     heals: "chmod go-w /etc/portico",
   },
