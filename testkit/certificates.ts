@@ -38,6 +38,8 @@ export interface CertificateOptions {
   readonly issuer?: Issued;
   /** Whether it may sign others. */
   readonly ca?: boolean;
+  /** More of them. */
+  readonly extensions?: readonly Buffer[];
 }
 
 /** A certificate with a new key, as PEM. */
@@ -62,7 +64,11 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
     to: at(to),
     publicKey: createPublicKey(key).export({ type: "spki", format: "der" }),
     signer,
-    extensions: [...(names.length === 0 ? [] : [alternativeNames(names)]), ...(ca ? [MAY_SIGN] : [])],
+    extensions: [
+      ...(names.length === 0 ? [] : [alternativeNames(names)]),
+      ...(ca ? [MAY_SIGN] : []),
+      ...(options.extensions ?? []),
+    ],
   });
   return { key: key.export({ type: "pkcs8", format: "pem" }) as string, cert, name };
 }
@@ -137,6 +143,15 @@ export function alternativeNames(names: readonly string[]): Buffer {
 
 /** RFC 5280, 4.2.1.9. */
 const MAY_SIGN = der.sequence(der.oid("551d13"), der.octets(der.sequence(Buffer.from([0x01, 0x01, 0xff]))));
+
+/** RFC 5280, 4.2.1.12: for clients only. */
+export const CLIENTS_ONLY = der.sequence(
+  der.oid("551d25"),
+  der.octets(der.sequence(der.oid("2b06010505070302"))),
+);
+
+/** RFC 6962, 3.1: no certificate, although it looks like one. */
+export const POISON = der.sequence(der.oid("2b06010401d679020403"), der.yes(), der.octets(der.nil()));
 
 /** RFC 5280, 4.2.1.1. */
 export const authorityKeyIdentifier = (hex: string): Buffer =>

@@ -35,8 +35,10 @@ import { Order } from "../../src/runtime/acme/order.js";
 import {
   alternativeNames,
   authorityKeyIdentifier,
+  CLIENTS_ONLY,
   type Issued,
   issue,
+  POISON,
   signed,
 } from "../../testkit/certificates.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -175,7 +177,7 @@ function usual(): Record<string, Script> {
   };
 }
 
-function certificateFor(csr: string, names = NAMES, to = 90, from = -100): string {
+function certificateFor(csr: string, names = NAMES, to = 90, from = -100, more: Buffer[] = []): string {
   const [request] = der.values(Buffer.from(csr, "base64url"));
   const [info] = der.values(request!.content);
   const [, , publicKey] = der.values(info!.content);
@@ -193,6 +195,7 @@ function certificateFor(csr: string, names = NAMES, to = 90, from = -100): strin
     extensions: [
       alternativeNames(names),
       ...(keyIdentifier === undefined ? [] : [authorityKeyIdentifier(keyIdentifier)]),
+      ...more,
     ],
   });
   return `${made}\n`;
@@ -856,8 +859,39 @@ describe("a response of an authority:", () => {
     ]);
     const limits = readdirSync(folder).find((name) => name.startsWith("ca-"))!;
     expect(JSON.parse(readFileSync(join(folder, limits, "limits.json"), "utf8"))).toMatchObject({
-      issued: { "a.example b.example": [now, now, now, now] },
+      issued: { "a.example b.example": Array(4).fill(now) },
     });
+  });
+
+  test.each([
+    [
+      "ends in a moment",
+      20 / 86_400,
+      -1,
+      [],
+      /^it ends on 20.*, before the certificate that it would replace$/,
+    ],
+    ["begins tomorrow", 90, 0.9, [], /^by the clock of this host, it is not valid before 20/],
+    ["is for clients", 90, -1, [CLIENTS_ONLY], /^its extended key usage does not allow servers$/],
+    [
+      "is none",
+      90,
+      -1,
+      [POISON],
+      /^clients do not know its critical extension 1\.3\.6\.1\.4\.1\.11129\.2\.4\.3$/,
+    ],
+  ])("a certificate that %s does not replace a good one", async (_, to, from, more, detail) => {
+    await complete();
+    const present = readFileSync(join(folder, "c/certificate.pem"), "utf8");
+    const { "/finalize": finalize } = (script = usual());
+    let csr = "";
+    script["/finalize"] = (payload, times) => ((csr = payload["csr"] as string), finalize!(payload, times));
+    script["/certificate"] = () => ({ body: certificateFor(csr, NAMES, to, from, more) });
+    expect(await failure()).toMatchObject({
+      code: "unusableCertificate",
+      detail: expect.stringMatching(detail),
+    });
+    expect(readFileSync(join(folder, "c/certificate.pem"), "utf8")).toBe(present);
   });
 
   test("a nonce is refused ten times before that is the response", async () => {

@@ -48,6 +48,18 @@ test("share a connection, and what stops them remembers none that is over", asyn
   expect(connections).toBe(1);
 });
 
+test("trust only the roots, whatever the environment says", async () => {
+  const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+  try {
+    const transport = new Transport({ signal: new AbortController().signal });
+    await expect(transport.send("GET", url())).rejects.toMatchObject({ code: "untrusted" });
+  } finally {
+    if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
+  }
+});
+
 describe("a server that sends what it likes:", () => {
   /** What becomes of requests that get such a response. */
   async function asked(
@@ -107,6 +119,19 @@ describe("a server that sends what it likes:", () => {
   ])("%s", async (_, text, outcome) => {
     const [found] = await asked((socket) => void socket.end(text));
     expect(found).toMatch(outcome);
+  });
+
+  test("words in advance without end", async () => {
+    let sent = 0;
+    const [found] = await asked((socket) => {
+      const more = (): void => {
+        while (!socket.destroyed && socket.write("HTTP/1.1 103 x\r\n\r\n".repeat(100))) sent++;
+        if (!socket.destroyed) socket.once("drain", more);
+      };
+      more();
+    });
+    expect(found).toMatch(/^unreachable it sent too many interim responses$/);
+    expect(sent).toBeLessThan(10_000);
   });
 
   test("of a body in pieces of one byte no piece is kept", async () => {

@@ -19,7 +19,13 @@ import type { WantedCertificate } from "../../src/model/serving.js";
 import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
 import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
-import { issue, type CertificateOptions, type Issued } from "../../testkit/certificates.js";
+import {
+  CLIENTS_ONLY,
+  type CertificateOptions,
+  issue,
+  type Issued,
+  POISON,
+} from "../../testkit/certificates.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 
@@ -214,6 +220,13 @@ describe("a host that was taken over gets nothing in:", () => {
     ["a certificate that has expired", own({ from: -9, to: -1 }), /expired on/],
     ["one that would be newer than all others", own({ from: 2 }), /not valid before/],
     ["an older one", own({ from: -20 }), undefined],
+    ["one that ends in a moment", own({ to: 20 / 86_400 }), /it ends on .*, before the certificate/],
+    ["one for clients", own({ extensions: [CLIENTS_ONLY] }), /extended key usage does not allow servers/],
+    [
+      "a precertificate",
+      own({ extensions: [POISON] }),
+      /critical extension 1\.3\.6\.1\.4\.1\.11129\.2\.4\.3$/,
+    ],
     ["one for years", own({ to: 400 }), /valid for more than 398 days/],
     [
       "one that it issued to itself",

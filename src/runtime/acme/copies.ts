@@ -1,5 +1,4 @@
 import type { KeyObject, X509Certificate } from "node:crypto";
-import { coversName } from "../../model/certificateName.js";
 import { AcmeError } from "./acmeError.js";
 import { accountFile, accountIdOf, type StoredAccount, usableKey } from "./authority.js";
 import {
@@ -12,6 +11,7 @@ import {
 } from "./certificateFile.js";
 import { DAY_MS, HOUR_MS } from "./clock.js";
 import type { KeyType, OrderedCertificate } from "./acmeHost.js";
+import { unusable } from "./replacement.js";
 import { readJson, readState, writeJson } from "./stateFiles.js";
 import { keyPem } from "./x509.js";
 import { rootCertificates } from "node:tls";
@@ -136,14 +136,13 @@ async function takeCertificate(
 ): Promise<boolean> {
   const found = certificateIn(sent);
   if (found === undefined) throw new Refusal("it is not a complete certificate with the matching key");
-  const missing = names.filter((name) => !coversName(found.leaf, name));
-  if (missing.length > 0) throw new Refusal(`it does not cover ${missing.join(", ")}`);
+  const here = await readCertificate(folder);
+  const why = unusable(found, names, now, here);
+  if (why !== undefined) throw new Refusal(why);
   if (!isOfType(found.privateKey, keyType)) throw new Refusal(`its key is not of the type ${keyType}`);
   const { from, to } = timesOf(found);
-  if (to <= now) throw new Refusal(`it expired on ${new Date(to).toISOString()}`);
   // Nothing would ever be newer.
   if (from > now + HOUR_MS) throw new Refusal(`it is not valid before ${new Date(from).toISOString()}`);
-  const here = await readCertificate(folder);
   // The same certificate, or an older one: the other host will get the newer one.
   if (here !== undefined && timesOf(here).to > now && timesOf(here).from >= from) return false;
   if (livesTooLong(found, here))

@@ -1,7 +1,6 @@
 import { createPrivateKey } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { coversName } from "../../model/certificateName.js";
 import type { AcmeHost, OrderedCertificate } from "./acmeHost.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Authority, usableKey } from "./authority.js";
@@ -19,6 +18,7 @@ import {
   urlOf,
   urlsIn,
 } from "./orderResponses.js";
+import { unusable } from "./replacement.js";
 import { readJson, removeState, writeJson } from "./stateFiles.js";
 import { certificateRequest, keyPem, newKey } from "./x509.js";
 
@@ -302,14 +302,9 @@ export class Order {
 
   /** Why a certificate cannot replace the current one; undefined if it can. */
   async fault(kept: Kept): Promise<string | undefined> {
-    const { wanted, clock, unfit } = this.options;
-    const missing = wanted.names.filter((name) => !coversName(kept.leaf, name));
-    if (missing.length > 0) return `it does not cover ${missing.join(", ")}`;
-    const { validFrom, validTo } = kept.leaf;
-    if (Date.parse(validTo) <= clock.now()) return `it expired on ${new Date(validTo).toISOString()}`;
-    if (Date.parse(validFrom) > clock.now() + EARLY_MS)
-      return `by the clock of this host, it is not valid before ${new Date(validFrom).toISOString()}`;
-    return unfit(contentsOf(wanted, kept));
+    const { wanted, clock, unfit, folder } = this.options;
+    const here = await readCertificate(folder);
+    return unusable(kept, wanted.names, clock.now(), here) ?? unfit(contentsOf(wanted, kept));
   }
 
   private request(url: string, payload?: unknown): Promise<Resource> {
@@ -334,8 +329,6 @@ export class Order {
 }
 
 const SHORT_LIVED = "shortlived";
-/** A wrong time zone shifts the clock by less than a day. Clients refuse a certificate whose validity begins later. */
-const EARLY_MS = DAY_MS;
 /** An order that an authority neither ends nor forgets would keep every later one from being made. */
 const ORDER_MS = DAY_MS;
 const POLL_MS = 10 * MINUTE_MS;

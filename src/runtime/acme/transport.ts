@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
-import { clientContext } from "../tls/tlsContexts.js";
+import { boundInformational, trusting } from "../tls/ownRequests.js";
 import { VERSION } from "../../model/version.js";
 import { AcmeError } from "./acmeError.js";
 
@@ -75,7 +75,7 @@ export class Transport {
     this.agent ??= new Agent({
       keepAlive: true,
       timeout: IDLE_MS,
-      secureContext: clientContext(roots),
+      ...trusting(roots),
     });
     const { agent } = this;
     return new Promise((resolve, reject) => {
@@ -105,6 +105,7 @@ export class Transport {
         // `end` is not emitted for a response that was cut off.
         response.on("close", () => reject(new Error("the response is cut off")));
       });
+      boundInformational(sent, (why) => void sent.destroy(new Error(why)));
       const late = (): void => void sent.destroy(new Error("it did not respond in time"));
       let timer = setTimeout(late, RESPONSE_MS);
       // The response to a request that created something is worth a short wait.

@@ -88,11 +88,54 @@ const tbsValues = (certificate: X509Certificate): der.Value[] => {
   return der.values(der.values(whole!.content)[0]!.content);
 };
 
-function extensionOf(certificate: X509Certificate, oid: string): Buffer | undefined {
+/** Of each extension its identifier, whether it is critical (if that is said), and its value. */
+function extensionsOf(certificate: X509Certificate): der.Value[][] {
   const list = tbsValues(certificate).find(({ tag }) => tag === 0xa3);
   const all = list === undefined ? [] : der.values(der.values(list.content)[0]!.content);
-  const parts = all.map(({ content }) => der.values(content));
-  return parts.find(([id]) => id!.content.toString("hex") === oid)?.at(-1)?.content;
+  return all.map(({ content }) => der.values(content));
+}
+
+function extensionOf(certificate: X509Certificate, oid: string): Buffer | undefined {
+  const found = extensionsOf(certificate).find(([id]) => id!.content.toString("hex") === oid);
+  return found?.at(-1)?.content;
+}
+
+/** Whether a server may use a certificate: without the extension for every purpose (RFC 5280, 4.2.1.12). */
+export function extendedKeyUsageAllowsServers({ keyUsage }: X509Certificate): boolean {
+  // Node's `keyUsage` is the extended one.
+  return keyUsage === undefined || keyUsage.some((purpose) => SERVERS.has(purpose));
+}
+
+/** `serverAuth` and `anyExtendedKeyUsage`. */
+const SERVERS: ReadonlySet<string> = new Set(["1.3.6.1.5.5.7.3.1", "2.5.29.37.0"]);
+
+/** The identifier of a critical extension that clients do not know: they refuse the certificate (RFC 5280, 4.2). */
+export function unknownCriticalExtension(certificate: X509Certificate): string | undefined {
+  try {
+    const critical = extensionsOf(certificate).filter(
+      (parts) => parts.length > 2 && parts[1]!.content[0] !== 0,
+    );
+    return critical.map(([id]) => dotted(id!.content)).find((id) => !KNOWN.has(id));
+  } catch {
+    return "that cannot be read";
+  }
+}
+
+/** Extensions of RFC 5280, 4.2.1. */
+const KNOWN: ReadonlySet<string> = new Set(
+  [15, 17, 18, 19, 30, 31, 32, 33, 35, 36, 37, 54].map((last) => `2.5.29.${last}`),
+);
+
+/** An object identifier as people write it (X.690, 8.19). */
+function dotted(content: Buffer): string {
+  const arcs = [0];
+  for (const byte of content) {
+    arcs.push(arcs.pop()! * 128 + (byte & 0x7f));
+    if (byte < 0x80) arcs.push(0);
+  }
+  const [first, ...others] = arcs.slice(0, -1) as [number, ...number[]];
+  const top = Math.min(2, Math.floor(first / 40));
+  return [top, first - top * 40, ...others].join(".");
 }
 
 const DAY_MS = 24 * 3_600_000;

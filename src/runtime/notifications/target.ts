@@ -4,7 +4,7 @@ import type { NotificationTargetConfig } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import type { FindCredential } from "../load/credentials.js";
 import { notificationSecrets } from "../load/notificationFiles.js";
-import { clientContext } from "../tls/tlsContexts.js";
+import { boundInformational, trusting } from "../tls/ownRequests.js";
 import { type Digest, type Message, messageOf, pingOf } from "./messages.js";
 import type { Told } from "./notice.js";
 
@@ -187,10 +187,8 @@ function send(
         ...headers,
         ...(body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }),
       },
-      // Overrides `NODE_TLS_REJECT_UNAUTHORIZED`.
-      rejectUnauthorized: true,
       agent: false,
-      secureContext: clientContext(roots),
+      ...trusting(roots),
     };
     const done = (taken: Taken): void => {
       clearTimeout(timer);
@@ -212,6 +210,7 @@ function send(
     );
     const stop = (): void => done({ ok: false, why: "portico stops" });
     signal.addEventListener("abort", stop);
+    boundInformational(sent, (why) => done({ ok: false, why }));
     sent.on("error", (error) => done({ ok: false, why: reasonOf(error) }));
     sent.on("close", () => done({ ok: false, why: "it closed the connection without a response" }));
     sent.end(body);
