@@ -222,6 +222,26 @@ describe("by a program", () => {
     for (const text of said) expect(text.length).toBeLessThan(5_000);
   });
 
+  test("each record is removed that can be, and what a program that fails says last is in the log and the reason", async () => {
+    const calls = join(toldCa.folder, "calls of cleanup");
+    const api = `http://127.0.0.1:${toldCa.dnsManagementPort}`;
+    const script = `echo "$@" >> '${calls}'
+      case $1 in
+        present) curl -sf -d "{\\"host\\": \\"$2.\\", \\"value\\": \\"$3\\"}" ${api}/set-txt ;;
+        cleanup) yes | head -c 1000 >&2; echo "the zone is locked" >&2; exit 4 ;;
+      esac`;
+    const { one } = await begin(program(script), ["*.example.net", "d.example.net"], toldCa);
+    await issued(stage, one.id);
+    expect(readFileSync(calls, "utf8").match(/^cleanup /gm)).toHaveLength(2);
+    const said = stage.host.lines.filter((text) => text.includes("the zone is locked"));
+    expect(
+      said.filter((text) => /^warn .*\/record cleanup \S+ \S+: ended with status 4 after /.test(text)),
+    ).toHaveLength(2);
+    expect(said.at(-1)).toMatch(
+      /^warn a DNS record was not removed .* ended with status 4: …[^…]*the zone is locked$/,
+    );
+  });
+
   test.each<[string, string, object, RegExp]>([
     [
       "fails",

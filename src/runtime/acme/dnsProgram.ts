@@ -27,13 +27,22 @@ export class DnsProgram implements DnsProvider {
     return Promise.resolve(proofs.map(({ name, value }) => ({ name: alias ?? challengeName(name), value })));
   }
 
-  /** One after the other: a provider may read all records of a name, and write them back with one more. */
+  /**
+   * One after the other: a provider may read all records of a name, and write them back with one more. All records are
+   * removed that can be, whatever became of the others.
+   */
   async write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
     const { command, credentialFile } = this.config;
     await refuseUnsafe(command);
     const find = await credentials();
     const secret = credentialFile && ((await find(credentialFile)) ?? credentialFile);
-    for (const { name, value } of records) await this.call([change, name, value], secret, signal);
+    const failures: unknown[] = [];
+    for (const { name, value } of records)
+      await this.call([change, name, value], secret, signal).catch((error: unknown) => {
+        if (change === "present") throw error;
+        failures.push(error);
+      });
+    if (failures.length > 0) throw failures[0];
   }
 
   private async call(
@@ -48,8 +57,12 @@ export class DnsProgram implements DnsProvider {
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     const said = output === "" ? "" : `: ${output}`;
     const call = `${command} ${args.join(" ")}`;
-    if (why !== undefined) throw new AcmeError("dnsUpdate", `${call} ${why}${said}`);
-    this.log("info", `${call}: done after ${seconds} s, as user ${process.geteuid?.() ?? ""}${said}`);
+    const as = `after ${seconds} s, as user ${process.geteuid?.() ?? ""}${said}`;
+    if (why === undefined) return this.log("info", `${call}: done ${as}`);
+    this.log("warn", `${call}: ${why} ${as}`);
+    // The error is what a program says last.
+    const last = output.length > LAST_WORDS_MAX ? `…${output.slice(-LAST_WORDS_MAX)}` : output;
+    throw new AcmeError("dnsUpdate", `${call} ${why}${last === "" ? "" : `: ${last}`}`);
   }
 }
 
@@ -117,4 +130,6 @@ function run(
 }
 
 const OUTPUT_MOST = 2000;
+/** In the reason of a failed order, of which 300 characters are shown. */
+const LAST_WORDS_MAX = 120;
 const LAST_WORDS_MS = 500;
