@@ -397,6 +397,32 @@ describe("parseConfig", () => {
     expect(message).not.toContain("s3cr3t");
   });
 
+  test.each<[string, string[]]>([
+    ['{"version":1,"version":1}', ["version"]],
+    ['{"version":1,"vers\\u0069on":1}', ["version"]],
+    [
+      '{"listeners":[{},{"port":1,"name":"x","port":2,"port":3}]}',
+      ["listeners[1].port", "listeners[1].port"],
+    ],
+    ['{"upstreams":[{"tls":{"a":[1,{"b":1}],"b":{},"a":2},"b":1},{"tls":{"a":1}}]}', ["upstreams[0].tls.a"]],
+    ['{"a":"{\\"a\\":1,\\"a\\":2}","b":["a","a"],"c":{"a":"b"},"d\\\\":1,"d":"d\\\\"}', []],
+    ['{"":{"":1,"":2},"__proto__":{},"constructor":1,"__proto__":{}}', [".", "__proto__"]],
+    ["[[],{},[{}],1,null,true]", []],
+  ])("fields that %s has twice are named", (text, paths) => {
+    const result = parseConfigText(text);
+    const found = result.ok ? [] : result.problems.filter(({ code }) => code === "config.repeated-field");
+    expect(found.map(({ path }) => path)).toEqual(paths);
+  });
+
+  test("a repeated field is a problem beside others, and of a config that has no other", () => {
+    const text = JSON.stringify(minimal());
+    expect(parseConfigText(text).ok).toBe(true);
+    const repeated = parseConfigText(text.replace(/\}$/, ',"workers":1,"workers":2}'));
+    expect(repeated.ok ? [] : repeated.problems.map(({ code }) => code)).toEqual(["config.repeated-field"]);
+    const worse = parseConfigText(text.replace(/\}$/, ',"workers":1,"workers":"x"}'));
+    expect(worse.ok ? [] : worse.problems).toHaveLength(2);
+  });
+
   test("thousands of problems are reported at once", () => {
     const upstreams = Array.from({ length: 5_000 }, (_, i) => ({ name: `u${i}` }));
     let found = 0;

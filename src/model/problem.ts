@@ -29,6 +29,7 @@ export type Result<T> =
  */
 export const PROBLEM_CODES = {
   "config.not-json": "Correct the syntax at the line and column that the message names.",
+  "config.repeated-field": "Remove all but one of these fields.",
   "config.unsupported-version": "Use a `version` that this release reads, or upgrade portico.",
   "config.missing-field": "Add the field.",
   "config.unknown-field": "Remove the field or correct its spelling.",

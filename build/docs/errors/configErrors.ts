@@ -85,6 +85,12 @@ export const CONFIG_ERRORS = {
     cause: '{ "version": 1, }',
     example: () => ({ ...only(parseConfigText('{ "version": 1, }')), path: "/etc/portico/portico.json" }),
   },
+  "config.repeated-field": {
+    means: "An object of the file has two fields of this name. Only the last one would have an effect.",
+    cause: '{ "version": 1, …, "workers": 1, "workers": 2 }',
+    example: () =>
+      only(parseConfigText(JSON.stringify(config()).replace(/\}$/, ',"workers":1,"workers":2}'))),
+  },
   "config.unsupported-version": {
     means:
       "The file has a format that this release does not know, most likely the format of a newer release. Nothing else in it was checked.",

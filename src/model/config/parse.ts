@@ -4,6 +4,7 @@ import { crossCheck } from "./crossChecks.js";
 import { expectation } from "../expect.js";
 import { badValueFix, unknownNameFix } from "../notSupported.js";
 import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
+import { repeatedFields } from "./repeatedFields.js";
 import { allowedAt, fieldNamesAt, typeInWords } from "./schema.js";
 
 /**
@@ -54,8 +55,9 @@ export function expectationProblems(input: unknown): Problem[] {
 
 /** Reads JSON text and parses its value; a syntax error names line and column. */
 export function fromJson<T>(text: string, parse: (input: unknown) => Result<T>): Result<T> {
+  let input: unknown;
   try {
-    return parse(JSON.parse(text));
+    input = JSON.parse(text);
   } catch (error) {
     const message = (error as Error).message;
     return {
@@ -63,6 +65,12 @@ export function fromJson<T>(text: string, parse: (input: unknown) => Result<T>):
       problems: [problem("config.not-json", "", `is not JSON: ${syntaxErrorIn(text, message)}`)],
     };
   }
+  const parsed = parse(input);
+  const repeated = repeatedFields(text).map((path) =>
+    problem("config.repeated-field", formatPath(path), "is in the same object twice"),
+  );
+  if (repeated.length === 0) return parsed;
+  return { ok: false, problems: parsed.ok ? repeated : [...repeated, ...parsed.problems] };
 }
 
 /** A newer format would hide its one real problem among unknown fields, so it is reported alone. */
