@@ -81,6 +81,19 @@ test("whatever a server sends has an end, and is no success", () => {
   );
 });
 
+test.each([
+  [127, "its response is not signed with the key"],
+  [128, "its response is not a DNS message"],
+])("a name of %s labels", (labels, outcome) => {
+  const name = `${"0161".repeat(labels)}00`;
+  const tsig = `00fa 00ff 00000000 003d ${ALGORITHM} 0020 ${MAC} d6d800000000`;
+  expect(refusalIn(bytes(`d6d8a8000000000000000001 ${name} ${tsig}`), REQUEST, KEY)).toBe(outcome);
+  // A name that is only passed over may have as many as fit.
+  expect(refusalIn(bytes(`d6d8a8000001000000000000 ${name} 00060001`), REQUEST, KEY)).toBe(
+    "its response is not signed with the key",
+  );
+});
+
 test.each<[string, string]>([
   ["a808 0001000000000000", "it refuses the update (code 8)"],
   ["a801 0001000000000000", "it refuses the update (FORMERR)"],

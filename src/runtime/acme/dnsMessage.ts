@@ -131,11 +131,11 @@ interface Tsig extends Stamp {
 function tsigIn(message: Buffer): Tsig | undefined {
   const count = (at: number): number => message.readUInt16BE(at);
   let at = 12;
-  for (let i = 0; i < count(4); i++) at = nameAt(message, at).end + 4;
+  for (let i = 0; i < count(4); i++) at = nameEnd(message, at) + 4;
   let start = at;
   for (let i = 0; i < count(6) + count(8) + count(ADDITIONAL_COUNT); i++) {
     start = at;
-    at = nameAt(message, at).end + 10;
+    at = nameEnd(message, at) + 10;
     at += message.readUInt16BE(at - 2);
   }
   if (count(ADDITIONAL_COUNT) === 0 || at !== message.length) return undefined;
@@ -157,13 +157,30 @@ function tsigIn(message: Buffer): Tsig | undefined {
   };
 }
 
-/** A name with its compression (RFC 1035, 4.1.4); each pointer has to lead further back, so it ends. */
+/** Where a name ends, however it goes on elsewhere: in a response that nobody signed, thousands may share their labels. */
+function nameEnd(message: Buffer, from: number): number {
+  for (let at = from; ;) {
+    const length = message.readUInt8(at);
+    if (length === 0) return at + 1;
+    if (length >= 64) return at + 2;
+    at += 1 + length;
+  }
+}
+
+/**
+ * A name with its compression (RFC 1035, 4.1.4). Each pointer has to lead further back, and a name has no more labels than
+ * fit into its 255 bytes (RFC 1035, 3.1).
+ */
 function nameAt(message: Buffer, from: number): { readonly name: string; readonly end: number } {
   const labels: string[] = [];
   let end: number | undefined;
+  let bytes = 1;
   for (let at = from, before = from; ;) {
     const length = message.readUInt8(at);
     if (length === 0) return { name: labels.join("."), end: end ?? at + 1 };
+    // A pointer, too, follows a label; one that leads to another pointer saves nothing.
+    bytes += length < 64 ? 1 + length : 1;
+    if (bytes > NAME_BYTES_MAX) throw new RangeError("a name that is too long");
     if (length < 64) {
       labels.push(message.toString("latin1", at + 1, at + 1 + length).toLowerCase());
       at += 1 + length;
@@ -177,6 +194,7 @@ function nameAt(message: Buffer, from: number): { readonly name: string; readonl
 }
 
 const ADDITIONAL_COUNT = 10;
+const NAME_BYTES_MAX = 255;
 
 function recordOf(name: string, type: number, of: number, ttl: number, data: Buffer): Buffer {
   return Buffer.concat([wireName(name), u16(type), u16(of), u32(ttl), u16(data.length), data]);

@@ -53,11 +53,13 @@ function exchange(
     const length = Buffer.alloc(2);
     length.writeUInt16BE(message.length);
     socket.write(Buffer.concat([length, message]));
-    let received = Buffer.alloc(0);
+    // It may come byte by byte.
+    const received = Buffer.allocUnsafe(2 + 0xffff);
+    let bytes = 0;
     socket.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      const end = received.length < 2 ? Infinity : 2 + received.readUInt16BE(0);
-      if (received.length < end) return;
+      bytes += chunk.copy(received, bytes);
+      const end = bytes < 2 ? Infinity : 2 + received.readUInt16BE(0);
+      if (bytes < end) return;
       resolve(received.subarray(2, end));
       socket.destroy();
     });
