@@ -281,7 +281,7 @@ test("a pause that cannot be kept is in force, and is said to be so", async () =
   const file = join(folder, "pauses.json");
   mkdirSync(join(file, "in-the-way"), { recursive: true });
   await start();
-  await eventually(() => log().includes(`earlier pauses are lost: ${file}: EISDIR`), "for the log");
+  await eventually(() => log().includes(`earlier pauses are lost: ${file}: is a directory`), "for the log");
   expect(await cli("maintenance", "on")).toMatch(
     /^0 every [^\n]*\nwarning: \S+pauses\.json: cannot be written: .* \[control\.not-kept\]\n/,
   );
