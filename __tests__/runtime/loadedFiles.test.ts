@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
 import { checkAuthorityFiles, filesMark } from "../../src/runtime/load/authorityFiles.js";
 import {
@@ -482,6 +483,19 @@ describe("a file with a secret", () => {
             }),
           ],
     );
+  });
+
+  test("may be standard input, which has no mode", async () => {
+    const saved = Object.getOwnPropertyDescriptor(process, "stdin")!;
+    Object.defineProperty(process, "stdin", {
+      value: Readable.from([Buffer.from("abc")]),
+      configurable: true,
+    });
+    try {
+      expect(await readSecret("/dev/stdin", "at", nowhere)).toMatchObject({ text: "abc", warnings: [] });
+    } finally {
+      Object.defineProperty(process, "stdin", saved);
+    }
   });
 
   test.each<[string, string, (file: string) => object]>([

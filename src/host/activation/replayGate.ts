@@ -9,7 +9,7 @@ import {
   ProblemError,
   type ProxyConfig,
 } from "../../model/index.js";
-import { readText } from "../../runtime/load/files.js";
+import { textIfReadable } from "../../runtime/load/files.js";
 import type { Delivered } from "./delivered.js";
 import type { Report } from "./report.js";
 import type { GoodState, Store } from "./store.js";
@@ -72,17 +72,11 @@ export async function replayGate(
   ]);
 }
 
-/** Empty for a file that cannot be read. */
-const textOf = async (file: string): Promise<string> => {
-  const read = await readText(file, file);
-  return "text" in read ? read.text : "";
-};
-
 const hashOfConfig = (deployment: Deployment | undefined): string | undefined =>
   deployment?.files.find(({ path }) => path === deployment.config)?.sha256;
 
 async function configAt(file: string): Promise<ProxyConfig | undefined> {
-  const parsed = parseConfigText(await textOf(file));
+  const parsed = parseConfigText(await textIfReadable(file));
   return parsed.ok ? parsed.value : undefined;
 }
 

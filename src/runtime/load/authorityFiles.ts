@@ -3,7 +3,7 @@ import { dnsFiles, problem } from "../../model/serving.js";
 import { certificatesOf } from "./certificateExpiry.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { acmeDnsAccountsIn, tsigKeyIn } from "./dnsFiles.js";
-import { readSecret, readText, refusedProblem, sha256 } from "./files.js";
+import { readSecret, readText, refusedProblem, sha256, textIfReadable } from "./files.js";
 import { systemReason } from "./systemReason.js";
 import { checkProgram, FileRefused } from "./trustedFile.js";
 
@@ -117,10 +117,7 @@ export async function filesMark(authority: CertificateAuthorityConfig): Promise<
   const files = [roots, externalAccountBinding?.keyFile, ...Object.values(dnsFiles(dns))];
   if (files.every((file) => file === undefined)) return undefined;
   const find = await credentials();
-  const read = async (file?: string): Promise<string> => {
-    if (file === undefined) return "";
-    const found = await readText((await find(file)) ?? file, file);
-    return "text" in found ? found.text : "";
-  };
+  const read = async (file?: string): Promise<string> =>
+    file === undefined ? "" : textIfReadable((await find(file)) ?? file);
   return sha256(JSON.stringify(await Promise.all(files.map(read))));
 }

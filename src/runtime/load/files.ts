@@ -36,6 +36,12 @@ export async function readText(
   }
 }
 
+/** Empty for a file that cannot be read. */
+export async function textIfReadable(file: string): Promise<string> {
+  const read = await readText(file, file);
+  return "text" in read ? read.text : "";
+}
+
 /** @param mode argument for chmod, or `secret` */
 async function readProblem(file: string, label: string, error: Error, mode: string): Promise<Problem> {
   if (error instanceof FileRefused) return refusedProblem(label, error);
@@ -66,7 +72,9 @@ export async function readSecret(named: string, field: string, find: FindCredent
   const label = `${field} (${file})`;
   const read = await readText(file, label, { secret: true });
   if ("problem" in read) return { file, label, problems: [read.problem], warnings: [] };
-  const warnings = credential === undefined ? exposure(read.stats!, file, label) : [];
+  // Standard input has no mode.
+  const isNamed = credential === undefined && read.stats !== undefined;
+  const warnings = isNamed ? exposure(read.stats, file, label) : [];
   return { file, label, text: read.text, problems: [], warnings };
 }
 

@@ -6,7 +6,7 @@ import { certificatePlaces } from "./wantedCertificates.js";
 import type { LoadedConfig } from "./loadConfig.js";
 import { credentials } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
-import { readText } from "./files.js";
+import { textIfReadable } from "./files.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
 import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
 import { handshakeProblem, unfitCertificate } from "../tls/handshakeCheck.js";
@@ -116,11 +116,7 @@ async function loadPair(
     const current = tls[listener.name]?.certificates.find((one) => one.id === id);
     return current === undefined ? [] : [{ listener, index, current }];
   });
-  const text = async (path: string): Promise<string> => {
-    const read = await readText(path, path);
-    return "text" in read ? read.text : "";
-  };
-  const [key, cert] = await Promise.all([text(files.key), text(files.certificate)]);
+  const [key, cert] = await Promise.all([files.key, files.certificate].map(textIfReadable));
   if (places.every(({ current }) => current.key === key && current.cert === cert)) return undefined;
 
   const one = await loadCertificate(files, "problem", () => Promise.resolve(undefined));

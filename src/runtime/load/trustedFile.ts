@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { access, type FileHandle, open, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { printableValue } from "../../model/printable.js";
@@ -80,20 +80,15 @@ export async function readTrusted(path: string, options: ReadOptions = {}): Prom
 }
 
 /** The same for code that cannot wait: small files of the service's own state. */
-export function readTrustedSync(path: string, bytesMax = FILE_BYTES_MAX): Buffer {
+export function readTrustedSync(path: string): Buffer {
   const way = wayToSync(bytesOf(path));
   refuse(way, isRoot());
   const fd = openSync(fsPath(way.path), READ);
   try {
     const stats = fstatSync(fd);
     if (!isSame(way, stats)) throw moved();
-    refuseSize(stats.size, bytesMax);
-    const buffer = Buffer.allocUnsafe(bytesMax + 1);
-    let length = 0;
-    for (let read = 1; read > 0 && length <= bytesMax; length += read)
-      read = readSync(fd, buffer, length, buffer.length - length, null);
-    refuseSize(length, bytesMax);
-    return buffer.subarray(0, length);
+    refuseSize(stats.size, FILE_BYTES_MAX);
+    return readFileSync(fd);
   } finally {
     closeSync(fd);
   }
