@@ -13,10 +13,10 @@ import { createSite, FULL_BULK, QUICK_BULK } from "./lib/site.js";
 import { digits, resultTable, summaryTable } from "./lib/table.js";
 import { startUpstreams } from "./lib/upstreams.js";
 import { PROXIES } from "./proxies/index.js";
-import { buildPortico } from "./proxies/portico.js";
+import { buildPortico, porticoBefore } from "./proxies/portico.js";
 import type { ProxyKind } from "./lib/proxy.js";
 import { WORK } from "./work/index.js";
-import { ABSOLUTE, type Work } from "./lib/work.js";
+import { ABSOLUTE, BEFORE, NO_SLOWER, type Work } from "./lib/work.js";
 
 /** `npm run bench`: Portico beside nginx and its peers, on the same work. Resolves with the exit code. */
 async function main(): Promise<number> {
@@ -35,7 +35,8 @@ async function main(): Promise<number> {
   const kinds = installedKinds(options);
   const bench = await prepare(options, kinds);
   const results: Result[] = [];
-  for (const work of options.work) {
+  for (const one of options.work) {
+    const work = options.before === undefined ? one : { ...one, bars: [...one.bars, NO_SLOWER] };
     const result = await runWork(work, bench);
     results.push(result);
     note("");
@@ -110,8 +111,9 @@ function joined(rows: readonly Row[], more: readonly Row[]): Row[] {
   return rows.map((row, i) => ({ ...row, samples: [...row.samples, ...more[i]!.samples] }));
 }
 
-function installedKinds({ proxies, requireNginx }: Options): ProxyKind[] {
-  const wanted = PROXIES.filter((kind) => proxies === undefined || proxies.includes(kind.name));
+function installedKinds({ proxies, requireNginx, before }: Options): ProxyKind[] {
+  const all = before === undefined ? PROXIES : [...PROXIES, porticoBefore(before)];
+  const wanted = all.filter(({ name }) => proxies === undefined || name === BEFORE || proxies.includes(name));
   const missing = wanted.filter((kind) => kind.version() === undefined);
   for (const { name, family } of missing) {
     if (family === "nginx" && requireNginx)

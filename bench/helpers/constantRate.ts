@@ -1,12 +1,14 @@
 import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 
 /**
  * Requests at a constant rate, whatever the responses take: a request that finds no free connection waits, and its
- * latency counts from when it was due. Arguments: port, target, requests a second, connections, seconds. Prints the
- * latencies' percentiles in milliseconds.
+ * latency counts from when it was due. Arguments: port, target, requests a second, connections, seconds, and `tls` for a
+ * client over TLS. Prints the latencies' percentiles in milliseconds.
  */
 const [portText, target, ...numbers] = process.argv.slice(2) as [string, string, ...string[]];
 const [rate, connections, seconds] = numbers.map(Number) as [number, number, number];
+const secure = numbers[3] === "tls";
 const request = Buffer.from(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
 /** What comes first is the warm-up. */
 const WARM_UP_MS = 1_000;
@@ -23,8 +25,9 @@ class Client {
   private length = 0;
 
   constructor() {
-    this.socket = connect({ host: "127.0.0.1", port: Number(portText), noDelay: true });
-    this.socket.on("connect", () => this.next());
+    const to = { host: "127.0.0.1", port: Number(portText), noDelay: true };
+    this.socket = secure ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
+    this.socket.on(secure ? "secureConnect" : "connect", () => this.next());
     this.socket.on("data", (chunk) => this.took(chunk));
     this.socket.on("error", () => failed++);
   }

@@ -12,9 +12,15 @@ export interface Helper {
   next(limitMs: number): Promise<Record<string, number>>;
 }
 
-export function startHelper(name: string, args: readonly (string | number)[], cores: string): Helper {
+/** @param under a command that runs the helper, such as `nice` */
+export function startHelper(
+  name: string,
+  args: readonly (string | number)[],
+  cores: string,
+  under: readonly string[] = [],
+): Helper {
   const file = path.join(ROOT, "bench/helpers", `${name}.ts`);
-  const child = start(["node", "--import", "tsx", file, ...args.map(String)], { cores, cwd: ROOT });
+  const child = start([...under, "node", "--import", "tsx", file, ...args.map(String)], { cores, cwd: ROOT });
   const lines: string[] = [];
   let [pending, errors] = ["", ""];
   child.stdout!.on("data", (chunk: Buffer) => {

@@ -15,6 +15,8 @@ export interface Options {
   readonly work: readonly Work[];
   /** Names of the proxies that take part; undefined for all. */
   readonly proxies?: readonly string[];
+  /** Bundle of an earlier build, that takes part beside the one of the sources. */
+  readonly before?: string;
   /** Whether everything was run, so that the results may stand in the README. */
   readonly complete: boolean;
 }
@@ -33,6 +35,7 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
       workers: { type: "string", default: "1" },
       only: { type: "string" },
       proxies: { type: "string" },
+      before: { type: "string" },
     },
   });
   const quick = values.quick;
@@ -45,6 +48,7 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
     node: path.resolve(values.node),
     workers: numberOf("workers", values.workers),
     work: selected(all, values.only, quick),
+    before: values.before && path.resolve(values.before),
     proxies: values.proxies?.split(",") ?? (quick ? ["portico", "nginx"] : undefined),
     complete: values.only === undefined && values.proxies === undefined && !quick && values.workers === "1",
   };
@@ -62,6 +66,7 @@ export function usage(all: readonly Work[]): string {
   --workers N            workers of each proxy (default 1)
   --proxies NAME[,NAME]  only these proxies
   --node PATH            Node that runs Portico (default: the one that runs the benchmark)
+  --before FILE          a portico.mjs of an earlier build takes part in the same rounds: what did a change cost?
   --require-nginx        fail when nginx is not installed
   --micro                micro-benchmarks of Portico's hot functions instead
   --help                 this text

@@ -42,6 +42,10 @@ export const ABSOLUTE = "absolute";
 /** The cheapest of the peers that run on Node. */
 export const BEST_NODE_PEER = "best Node peer";
 
+/** The row of an earlier build (`--before`), and how much more the build of the sources may cost: noise of one run. */
+export const BEFORE = "portico-before";
+export const NO_SLOWER: Bar = { to: BEFORE, limit: 1.05 };
+
 export const cpuBar = (limit: number, to = "nginx"): Bar => ({ to, limit });
 /** The same for what `--quick` judges. */
 export const quickBar = (limit: number, worst: number): Bar => ({ to: "nginx", limit, worst });

@@ -13,6 +13,7 @@ import {
 } from "../../src/constructs/index.js";
 import { proxyConfigText } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
+import { BEFORE } from "../lib/work.js";
 import { applicationServers, bulkUpstreams, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
@@ -31,20 +32,29 @@ export async function buildPortico(folder: string, by: string): Promise<void> {
 }
 
 /** The command line that is measured. */
-export const porticoCommand = (): readonly string[] => [node, bundle!];
+export function porticoCommand(): readonly string[] {
+  return [node, bundle!];
+}
 
 /** What is measured: the bundle and the config as FileSyncFrontEnd deploys them, nothing switched off. */
-export const portico: ProxyKind = {
-  name: "portico",
-  family: "portico",
-  abilities: ["http1", "tls", "http2", "static", "upstreamTls"],
-  version: () => VERSION,
-  prepare(setup) {
-    const config = path.join(setup.folder, "portico.json");
-    writeFileSync(config, porticoConfig(setup));
-    return { command: [...porticoCommand(), "serve", config] };
-  },
-};
+export const portico: ProxyKind = build("portico", porticoCommand);
+
+/** An earlier build, with the same config. */
+export const porticoBefore = (file: string): ProxyKind => build(BEFORE, () => [node, file]);
+
+function build(name: string, program: () => readonly string[]): ProxyKind {
+  return {
+    name,
+    family: "portico",
+    abilities: ["http1", "tls", "http2", "static", "upstreamTls"],
+    version: () => VERSION,
+    prepare(setup) {
+      const config = path.join(setup.folder, "portico.json");
+      writeFileSync(config, porticoConfig(setup));
+      return { command: [...program(), "serve", config] };
+    },
+  };
+}
 
 function porticoConfig(setup: Setup): string {
   const { site } = setup;

@@ -8,6 +8,7 @@ import { smallHead, smallHttp1, smallHttp2, smallTls } from "./smallRequests.js"
 import { start } from "./start.js";
 import { staticFiles } from "./staticFiles.js";
 import { synthesis } from "./synthesis.js";
+import { victims } from "./victims.js";
 import { worstHead } from "./worstHead.js";
 import { importing, installing, packing } from "./weight.js";
 import type { Work } from "../lib/work.js";
@@ -36,4 +37,5 @@ export const WORK: readonly Work[] = [
   upstreamScaling,
   workerScaling,
   worstHead,
+  victims,
 ];

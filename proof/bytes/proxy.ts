@@ -49,6 +49,7 @@ export class Proxy {
 
   /**
    * Plays a case.
+   * @param patienceMs how long an exchange may stand still: how long all of it takes depends on the machine
    * @returns what it broke, each with the exchange
    */
   async play(one: Case, number: number, patienceMs: number): Promise<Fault[]> {
@@ -59,8 +60,8 @@ export class Proxy {
       const id = `${begin}.${e}`;
       const running = new Running(id, exchange, this.pool, one.recordBytes);
       this.running.set(id, running);
-      const isOver = await within(patienceMs, connections.play(running, pathOf(exchange, id)));
-      if (!isOver) faults.push({ exchange, text: `not over after ${patienceMs / 1_000} s` });
+      const isOver = await moving(patienceMs, connections.play(running, pathOf(exchange, id)), running);
+      if (!isOver) faults.push({ exchange, text: `no byte for ${patienceMs / 1_000} s` });
       for (const text of running.judge()) faults.push({ exchange, text });
       if (running.abandoned) this.abandoned.push({ number, running });
       else this.running.delete(id);
@@ -97,12 +98,16 @@ export interface Fault {
 const pathOf = ({ responder, down, framing }: Exchange, id: string): string =>
   responder === "file" ? `/file/${fileName(down, framing === "range")}?${id}` : `/${responder}/${id}`;
 
-async function within(ms: number, work: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
-  const isOver = await Promise.race([work.then(() => true as const), late]);
-  clearTimeout(timer);
-  return isOver;
+/** Waits until an exchange is over. @returns false if nothing of it has moved for that time */
+async function moving(ms: number, work: Promise<void>, { up, down }: Running): Promise<boolean> {
+  for (;;) {
+    const before = up.bytes + down.bytes;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
+    const isOver = await Promise.race([work.then(() => true as const), late]);
+    clearTimeout(timer);
+    if (isOver || up.bytes + down.bytes === before) return isOver;
+  }
 }
 
 function withMatrix(config: ProxyConfigInput, { inputs }: Upstreams): ProxyConfigInput {
