@@ -161,6 +161,7 @@ describe("the privilege boundaries in SECURITY.md", () => {
         "DNS server",
         "DNS program",
         "upstream",
+        "worker",
         "clients",
         "deployment's uploader",
         "local users",
