@@ -267,6 +267,7 @@ function makeRequest(request: FakeRequest): LoggedRequest {
     bodyLength: 0,
     lengthDeclared: false,
     upgrade: undefined,
+    connectionLogin: false,
     receivedAt: request.receivedAt ?? Date.now(),
   };
 }

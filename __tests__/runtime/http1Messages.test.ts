@@ -180,7 +180,12 @@ describe("what a request head says", () => {
     const nothing = { target: "", path: "", headers: [], host: "", serverName: "", upgrade: undefined };
     const request = (method: string, requestLine: string): object => ({
       ...{ ...nothing, method, requestLine, version: "1.1", bodyLength: 0, lengthDeclared: false },
-      ...{ keepAlive: false, expectContinue: false, receivedAt: expect.any(Number) as number },
+      ...{
+        connectionLogin: false,
+        keepAlive: false,
+        expectContinue: false,
+        receivedAt: expect.any(Number) as number,
+      },
     });
     expect(unroutable("GET /")).toEqual(request("", "GET /"));
     expect(unroutable("HEAD /")).toEqual(request("HEAD", "HEAD /"));

@@ -12,6 +12,7 @@ import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { ConnectionOpener, UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
+import { clientConnection } from "../upstream/keptConnections.js";
 import type { Refusal } from "../upstream/outage.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
 import { Tunnel } from "./tunnel.js";
@@ -127,6 +128,10 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
       this.logError(refusal.message);
       return respondFailure(exchange, "http_request_error", refusal.status);
     }
+    if (exchange.request.connectionLogin && exchange.requireHttp1 !== undefined) {
+      this.logError(LOGIN_OVER_HTTP2);
+      return exchange.requireHttp1();
+    }
     this.connect();
     this.waits = this.connection === undefined;
   }
@@ -155,6 +160,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   onConnection(connection: UpstreamConnection): void {
     const { exchange } = this;
     this.connection = connection;
+    if (exchange.request.connectionLogin) this.keepConnection();
     exchange.upstreamServer = this.pool.config.url;
     exchange.upstreamBegunMs = this.waits ? since(exchange) : 0;
     if (connection.opening && this.waitsForOpen) connection.whenOpen(this);
@@ -224,6 +230,11 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     this.exchange.resumeBody();
   }
 
+  /** From now on the connection serves only the client connection that logs in on it. */
+  private keepConnection(): void {
+    this.connection!.onlyFor = clientConnection(this.exchange.client);
+  }
+
   onInformational(head: ParsedResponse): void {
     // A 100 responds to an Expect that was never forwarded.
     if (head.status === 100) return;
@@ -234,6 +245,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   onResponseHead(head: ParsedResponse): void {
     const { exchange, facts, connection } = this;
     const { status } = head;
+    if (head.fields.connectionLogin) this.keepConnection();
     if (!connection!.reused) exchange.upstreamConnectMs = connection!.connectMs;
     if (status === 101) return this.openTunnel(head);
     // It would grant the client a tunnel that leads nowhere (RFC 8441, 5).
@@ -339,6 +351,9 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 /** Milliseconds since its head was complete. */
 const since = ({ request }: Exchange): number => Math.max(0, (Date.now() - request.receivedAt) | 0);
 
+const LOGIN_OVER_HTTP2 =
+  "the request has a log-in that belongs to a connection (NTLM, Negotiate), which HTTP/2 does not have: " +
+  "the client is asked to use HTTP/1.1 (HTTP_1_1_REQUIRED)";
 const NOT_ASKED = "upstream switched protocols without being asked";
 const NOT_UPGRADED =
   "upstream responded to a request for a tunnel with success, but did not switch protocols";

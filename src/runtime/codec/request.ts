@@ -22,6 +22,8 @@ export interface RequestHead {
   readonly lengthDeclared: boolean;
   /** Protocol that the client asks to use after the head, lower case (`websocket`); 101 grants it. */
   readonly upgrade: string | undefined;
+  /** Whether it has a log-in that belongs to the connection (`connectionLogin.ts`). */
+  readonly connectionLogin: boolean;
   /** Milliseconds since the epoch when the head was complete. */
   readonly receivedAt: number;
 }

@@ -93,6 +93,12 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   abort(): void;
 
   /**
+   * Refuses the request, and asks the client to send it over HTTP/1.1 (RFC 9113, 7: HTTP_1_1_REQUIRED); only in a protocol in
+   * which requests of a client share nothing but a connection that others may use as well.
+   */
+  requireHttp1?(): void;
+
+  /**
    * The action threw: logs that as an internal fault and ends the exchange with a 500, or cuts it if the head was sent.
    */
   onFault(error: unknown): void;

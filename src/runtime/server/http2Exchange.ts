@@ -293,6 +293,10 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     else this.stopping = true;
   }
 
+  requireHttp1(): void {
+    this.fail(ErrorCode.Http11Required);
+  }
+
   /** An exception is an internal fault: it ends this stream, and no other of its connection. */
   onFault(error: unknown): void {
     this.connection.containFault(this, error);

@@ -9,15 +9,16 @@ import {
   upstreamScheme,
 } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
-import type { Exchange, Holder } from "../exchange/exchange.js";
+import type { ClientInfo, Exchange, Holder } from "../exchange/exchange.js";
 import type { Faults } from "../dispatch/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
 import { type Held, Outage, type Refusal } from "./outage.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
+import { SharedLookup } from "./sharedLookup.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
+import { KeptConnections } from "./keptConnections.js";
 import { UpstreamTls } from "./upstreamTls.js";
-import { lookup, type LookupAllOptions, type LookupOptions } from "node:dns";
 
 /** Wants a connection to an upstream, for an exchange that it holds for. */
 export interface ConnectionTaker extends Holder, Guarded, Held {
@@ -38,6 +39,8 @@ export interface ConnectionTaker extends Holder, Guarded, Held {
  */
 export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
+  /** Idle ones on which a client logged in. */
+  private readonly kept: KeptConnections<UpstreamConnection>;
   private readonly all = new Set<UpstreamConnection>();
   private readonly stopSweeping: () => void;
   private readonly address: UpstreamAddress;
@@ -79,6 +82,7 @@ export class UpstreamPool {
     this.named = "host" in this.address && isIP(this.address.host) === 0;
     this.lookup = this.named ? new SharedLookup().lookup : undefined;
     this.shares = new ClientShares(config);
+    this.kept = new KeptConnections(config.idleConnectionsMax);
     this.stopSweeping = sweepRegularly(this);
   }
 
@@ -90,7 +94,13 @@ export class UpstreamPool {
   /** How many there are by now: a part of the worker's holdings. */
   holdings(): { readonly connections: number; readonly inUse: number; readonly queued: number } {
     const connections = this.all.size;
-    return { connections, inUse: connections - this.idleConnections.length, queued: this.shares.queued };
+    const idle = this.idleConnections.length + this.kept.size;
+    return { connections, inUse: connections - idle, queued: this.shares.queued };
+  }
+
+  /** Whether the client connection has logged in on a connection here. */
+  keepsFor(client: ClientInfo): boolean {
+    return this.kept.has(client);
   }
 
   /**
@@ -185,21 +195,39 @@ export class UpstreamPool {
     this.faults.report(error);
   }
 
-  /** Its response is complete. @returns whether it will be used again; if not, the caller closes it */
+  /**
+   * Its response is complete. Here a used connection is judged: it serves other clients only if it is like a new one.
+   * What can make it differ:
+   *
+   * - the client that its PROXY header named: not used again
+   * - a log-in that belongs to the connection (`keptConnections.ts`): used again by the same client connection only
+   * - a response that may still come: after HEAD, 204 and 304 (`ParsedResponse.keepAlive`), after bytes of no response,
+   *   and after a response or a request that is not complete (`UpstreamConnection.complete`)
+   * - another protocol, after an upgrade: a tunnel is never idle
+   *
+   * @returns whether it will be used again; if not, the caller closes it
+   */
   idle(connection: UpstreamConnection): boolean {
     this.shares.unused(connection);
     const { idleConnectionsMax, proxyProtocol } = this.config;
     if (connection === this.attempt) this.attemptSucceeded();
-    // Its header named one client, and a proxy before us may send requests of several.
+    // A proxy before us may send requests of several clients.
     if (proxyProtocol !== undefined) return false;
-    if (this.closing || this.retired.has(connection) || this.idleConnections.length >= idleConnectionsMax)
-      return false;
+    if (this.closing || this.retired.has(connection)) return false;
     const now = coarseNow();
     if (now < this.singleUseUntil) return false;
+    // Unless a request waits for its place.
+    if (connection.onlyFor !== undefined)
+      return !(this.isFull && this.shares.queued > 0) && this.kept.keep(connection);
+    if (this.idleConnections.length >= idleConnectionsMax) return false;
     if (this.named && now - connection.openedAt >= NAMED_REUSE_MS) return false;
     this.idleConnections.push(connection);
     this.serveSoon();
     return true;
+  }
+
+  private get isFull(): boolean {
+    return this.all.size >= this.config.connectionsMax;
   }
 
   /**
@@ -223,6 +251,7 @@ export class UpstreamPool {
     this.all.delete(connection);
     const at = this.idleConnections.indexOf(connection);
     if (at !== -1) this.idleConnections.splice(at, 1);
+    this.kept.forget(connection);
     if (connection === this.attempt) this.attemptFailed(connection.refused);
     this.serveSoon();
     this.stopWhenOver();
@@ -300,6 +329,7 @@ export class UpstreamPool {
 
   private closeIdle(): void {
     for (const connection of this.idleConnections.splice(0)) connection.destroy();
+    this.kept.closeAll();
   }
 
   private give(connection: UpstreamConnection, taker: ConnectionTaker, user: ConnectionUser): void {
@@ -309,11 +339,13 @@ export class UpstreamPool {
 
   private take(taker: ConnectionTaker): UpstreamConnection | undefined {
     for (;;) {
-      const idle = this.idleConnections.pop();
-      if (idle === undefined)
-        return this.all.size < this.config.connectionsMax && this.fullQueue === undefined
-          ? this.open(taker)
-          : undefined;
+      const idle = this.kept.take(taker.exchange.client) ?? this.idleConnections.pop();
+      if (idle === undefined) {
+        if (!this.isFull && this.fullQueue === undefined) return this.open(taker);
+        // Its place is free when it is closed.
+        if (this.isFull) this.kept.dropOldest();
+        return undefined;
+      }
       // One that was closed stays in the list until its close is reported.
       // One whose time is over may have been closed, and the request may be one that is never sent twice.
       if (idle.usable) return idle;
@@ -361,31 +393,8 @@ const NAMED_REUSE_MS = 10_000;
 
 /** A service with a short listen queue makes room often; a connect that fails costs about 0.1 ms. */
 const FULL_TRY_MS = 25;
-
 /** How long a full listen queue is known to those who read the error log. */
 const KNOWN_MS = 60_000;
 
 /** How long an upstream that sent too many bytes is taken to have that habit. */
 const SINGLE_USE_MS = 60_000;
-
-type Callback = Parameters<LookupFunction>[2];
-
-/**
- * Looks up the name of one upstream, once at a time for all connections that are being made. Node looks names up in
- * threads that also read files, of which there are four: a resolver that hangs would soon have all of them, and with one
- * lookup for each request a backlog that lasts long after the resolver responds again.
- */
-export class SharedLookup {
-  private waiting: Callback[] | undefined = undefined;
-
-  /** As `net.connect` wants it: the name and the options of an upstream's connections are always the same. */
-  readonly lookup: LookupFunction = (name: string, options: LookupOptions, callback: Callback): void => {
-    if (this.waiting !== undefined) return void this.waiting.push(callback);
-    this.waiting = [callback];
-    lookup(name, options as LookupAllOptions, (...result) => {
-      const { waiting } = this;
-      this.waiting = undefined;
-      for (const each of waiting!) each(...result);
-    });
-  };
-}

@@ -19,6 +19,7 @@ import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
 import { type Refusal, refusalOf } from "./outage.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
+import type { ClientConnection } from "./keptConnections.js";
 import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
 /** One connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
@@ -29,6 +30,8 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   refused: Refusal | undefined = undefined;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
+  /** The client connection that logged in on it, and that alone it may serve from now on; undefined if none did. */
+  onlyFor: ClientConnection | undefined = undefined;
   /** Whether it is not established yet. */
   opening = true;
   /** How long that took, in milliseconds; -1 before that. */

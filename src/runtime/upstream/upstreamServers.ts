@@ -17,7 +17,7 @@ import { UpstreamPool } from "./pool.js";
 
 /** A request that needs a server. */
 export interface Asking {
-  readonly client: Pick<ClientInfo, "address">;
+  readonly client: ClientInfo;
   readonly headers: HeaderList;
   readonly repeatable: boolean;
 }
@@ -99,7 +99,10 @@ export class UpstreamServers {
     const { applicationCookie, cookie } = sticky ?? {};
     const session = applicationCookie === undefined ? undefined : cookieOf(headers, applicationCookie);
     const token = cookie === undefined ? undefined : cookieOf(headers, cookie);
-    const bound = token === undefined ? undefined : this.places.find((i) => this.tokens[i] === token);
+    // A log-in on a connection to a server outweighs a cookie: any other server would ask for it again.
+    const keeping = this.places.find((i) => this.byPlace[i]!.keepsFor(client));
+    const named = token === undefined ? undefined : this.places.find((i) => this.tokens[i] === token);
+    const bound = keeping ?? named;
     const facts = {
       client: balance === "clientAddress" ? clientNetwork(client.address) : "",
       session,

@@ -23,6 +23,8 @@ export const TRANSFER_ENCODING = 6;
 export const REFERER = 7;
 export const USER_AGENT = 8;
 export const AUTHORIZATION = 9;
+export const WWW_AUTHENTICATE = 10;
+export const PROXY_AUTHENTICATE = 11;
 
 const NOTED = [
   "host",
@@ -34,6 +36,8 @@ const NOTED = [
   "referer",
   "user-agent",
   "authorization",
+  "www-authenticate",
+  "proxy-authenticate",
 ];
 export const NAMES: readonly string[] = ["", ...new Set([...NOTED, ...SINGLE_FIELDS, ...NAMED_FIELDS])];
 

@@ -1,5 +1,6 @@
 import { FieldFate, isBlank } from "../../../model/serving.js";
 import type { HeaderList } from "../../../model/serving.js";
+import { offersConnectionLogin } from "../connectionLogin.js";
 import * as name from "./fieldNames.js";
 import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
 
@@ -40,6 +41,8 @@ export class Fields {
   referer: string | undefined = undefined;
   userAgent: string | undefined = undefined;
   authorization: string | undefined = undefined;
+  /** Whether the response offers or continues a log-in that belongs to the connection. */
+  connectionLogin = false;
   /**
    * Lines that are passed on as they came, and the blank line after them, if every field is either passed on or
    * dropped; undefined if a rule has to decide about one of them, or one is not written the way we write them.
@@ -195,6 +198,10 @@ function note(fields: Fields, number: number, value: string): void {
       return;
     case name.AUTHORIZATION:
       fields.authorization ??= value;
+      return;
+    case name.WWW_AUTHENTICATE:
+    case name.PROXY_AUTHENTICATE:
+      fields.connectionLogin ||= offersConnectionLogin(value);
   }
 }
 

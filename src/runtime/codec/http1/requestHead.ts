@@ -5,6 +5,7 @@ import {
   splitAbsolute,
   TRACE_REFUSAL,
 } from "../../../model/serving.js";
+import { logsInConnection } from "../connectionLogin.js";
 import { address, type LoggedRequest } from "../request.js";
 import { REQUEST_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
@@ -47,6 +48,7 @@ class Http1Request implements ParsedRequest {
   readonly serverName: string;
   readonly lengthDeclared: boolean;
   readonly upgrade: string | undefined;
+  readonly connectionLogin: boolean;
   readonly keepAlive: boolean;
   readonly expectContinue: boolean;
 
@@ -67,6 +69,7 @@ class Http1Request implements ParsedRequest {
     this.serverName = where.serverName;
     this.lengthDeclared = fields.contentLength !== -1;
     this.upgrade = requestedUpgrade(line, fields, bodyLength);
+    this.connectionLogin = fields.authorization !== undefined && logsInConnection(fields.authorization);
     this.keepAlive = version === "1.1" ? !fields.close : fields.keepAlive && !fields.close;
     this.expectContinue = fields.expectContinue && version === "1.1";
   }
@@ -178,6 +181,7 @@ export function unroutable(requestLine: string): ParsedRequest {
     bodyLength: 0,
     lengthDeclared: false,
     upgrade: undefined,
+    connectionLogin: false,
     receivedAt: Date.now(),
     keepAlive: false,
     expectContinue: false,

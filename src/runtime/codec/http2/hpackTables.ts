@@ -15,6 +15,7 @@ export const enum FieldKind {
   Host,
   ContentLength,
   Expect,
+  Authorization,
 }
 
 export interface HpackField {
@@ -48,6 +49,7 @@ const KINDS: ReadonlyMap<string, FieldKind> = new Map([
   ["host", FieldKind.Host],
   ["content-length", FieldKind.ContentLength],
   ["expect", FieldKind.Expect],
+  ["authorization", FieldKind.Authorization],
   ...CONNECTION_FIELDS.map((name) => [name, FieldKind.Malformed] as const),
 ]);
 

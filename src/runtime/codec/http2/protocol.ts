@@ -32,6 +32,7 @@ export const enum ErrorCode {
   RefusedStream = 7,
   CompressionError = 9,
   EnhanceYourCalm = 11,
+  Http11Required = 13,
 }
 
 /** An error that ends the connection (RFC 9113, 5.4.1). The message goes to the error log, never to the peer. */

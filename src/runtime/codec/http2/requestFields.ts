@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type HeaderList, CONNECT_REFUSAL, TRACE_REFUSAL } from "../../../model/serving.js";
 import { address, type LoggedRequest, repeatedField } from "../request.js";
+import { logsInConnection } from "../connectionLogin.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
 /** A request head, or a replacement for a refused one. */
@@ -50,6 +51,7 @@ export function parseRequestHead(
     bodyLength: ended ? 0 : declared,
     lengthDeclared: declared !== -1,
     upgrade: head.protocol?.toLowerCase(),
+    connectionLogin: head.connectionLogin,
     receivedAt: now,
     expectContinue: !ended && head.expectContinue,
   };
@@ -89,6 +91,7 @@ interface Head {
   expectContinue: boolean;
   /** An `Expect` that asks for anything else (RFC 9110, 10.1.1). */
   expectsMore: boolean;
+  connectionLogin: boolean;
   /** Size of the fields in an HTTP/1.1 head. */
   bytes: number;
   /** The first thing that makes the head malformed. */
@@ -108,6 +111,7 @@ function readFields(fields: readonly HpackField[]): Head {
     contentLength: undefined,
     expectContinue: false,
     expectsMore: false,
+    connectionLogin: false,
     bytes: 0,
     fault: undefined,
   };
@@ -164,7 +168,7 @@ function noteField(head: Head, { kind, value }: HpackField): void {
   } else if (kind === FieldKind.Expect) {
     if (value.toLowerCase() === "100-continue") head.expectContinue = true;
     else if (value !== "") head.expectsMore = true;
-  }
+  } else if (kind === FieldKind.Authorization) head.connectionLogin ||= logsInConnection(value);
 }
 
 /** For the log, something like a request line; empty if not even a method was given. */
