@@ -162,6 +162,34 @@ test("only --purge removes the logs too", async () => {
   }
 });
 
+test("--purge removes the logs of earlier deployments, also of one that was rolled back", async () => {
+  const { content, ...config } = one[CONFIG]!;
+  const logs = ["former", "refused"].map((name) => `/var/log/portico/${name}.log`);
+  const logging = (path: string): SiteFiles => ({
+    ...one,
+    [CONFIG]: { ...config, content: content.replaceAll("/var/log/portico/error.log", path) },
+  });
+  for (const log of logs) for (const end of ["", ".1", ".2.gz"]) site.write(`${log}${end}`, "x");
+  site.deliver(logging(logs[0]!));
+  expect((await portico("activate", ...incoming())).code).toBe(0);
+  site.deliver(one);
+  expect((await portico("activate", ...incoming())).code).toBe(0);
+  site.deliver({ ...logging(logs[1]!), "/usr/share/portico/more/page.html": { role: "page", content: "x" } });
+  const folder = site.at("/usr/share/portico/more");
+  mkdirSync(folder, { recursive: true });
+  execFileSync("mount", ["-t", "tmpfs", "-o", "ro,size=64k", "tmpfs", folder]);
+  try {
+    expect((await portico("activate", ...incoming())).code).toBe(1);
+  } finally {
+    execFileSync("umount", [folder]);
+  }
+  expect((await portico("deactivate", "--purge")).code).toBe(0);
+  const left = logs.flatMap((log) =>
+    ["", ".1", ".2.gz"].filter((end) => existsSync(site.at(`${log}${end}`))),
+  );
+  expect(left).toEqual([]);
+});
+
 test("--purge does not follow a link that the service's user has made of a directory of logs", async () => {
   const { content, ...config } = one[CONFIG]!;
   const nested = content.replaceAll("/var/log/portico/error.log", "/var/log/portico/site/error.log");

@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../../src/host/activation/store.js";
-import { awaitService } from "../../src/host/activation/verification.js";
+import { awaitService, failedBefore } from "../../src/host/activation/verification.js";
+import { formatChecked } from "../../src/host/diagnosis/liveCheck.js";
 import { expectedResponses } from "../../src/host/diagnosis/expectedResponses.js";
 import { parseConfig, ProblemError, type RouteInput } from "../../src/model/index.js";
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
@@ -22,9 +23,12 @@ const routes: RouteInput[] = [{ name: "page", path: "/", action: { type: "respon
 
 /** Waits for a second for what the config on a host below the folder promises. */
 function awaited(config: object, more: Parameters<typeof deploymentOf>[0] = {}) {
+  return awaitService(openStore(folder), deployed(config, more), [], new AbortController().signal);
+}
+
+function deployed(config: object, more: Parameters<typeof deploymentOf>[0] = {}) {
   writeFileSync(join(folder, "etc/portico/portico.json"), JSON.stringify(config));
-  const deployment = deploymentOf({ probe: { enabled: true, timeoutSeconds: 1 }, ...more });
-  return awaitService(openStore(folder), deployment, [], new AbortController().signal);
+  return deploymentOf({ probe: { enabled: true, timeoutSeconds: 1 }, ...more });
 }
 
 test("a certificate that an authority has not issued yet is not a reason to roll back", async () => {
@@ -69,5 +73,62 @@ test("what does not respond as expected is asked twice a second at most", async 
     expect(asks).toBeLessThanOrEqual(2 + (performance.now() - began) / 500);
   } finally {
     server.close();
+  }
+});
+
+test("what was wrong before in the same way is reported, and is not a reason to roll back", async () => {
+  let status = 503;
+  const server = createServer((_, response) => void response.writeHead(status).end()).listen(0, "127.0.0.1");
+  await nextEvent(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const deployment = deployed({
+    version: 1,
+    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
+    virtualServers: [{ name: "a", serverNames: ["_"], listeners: ["http"], default: true, routes }],
+  });
+  const store = openStore(folder);
+  const { signal } = new AbortController();
+  try {
+    const before = await failedBefore(store, deployment);
+    const rows = await awaitService(store, deployment, [], signal, before);
+    expect(rows.map(({ pass, asBefore }) => ({ pass, asBefore }))).toEqual([{ pass: false, asBefore: true }]);
+    expect(rows.map(formatChecked).join()).toMatch(/^FAIL .* seen 503 \| the same before the activation/);
+    status = 500;
+    await expect(awaitService(store, deployment, [], signal, before)).rejects.toThrow(ProblemError);
+    status = 200;
+    const [row] = await awaitService(store, deployment, [], signal, before);
+    expect(row).not.toHaveProperty("asBefore");
+  } finally {
+    server.close();
+  }
+});
+
+test("without an image below a directory no image is requested, and nothing is rolled back", async () => {
+  const media: RouteInput = {
+    name: "media",
+    path: "/media",
+    action: { type: "staticFiles", directory: "/srv/media" },
+  };
+  const front = await startEveryProtocol({ routes: [media] });
+  mkdirSync(join(folder, "srv/media"), { recursive: true });
+  const expected = [
+    { name: "an image", request: { server: "a", path: "/media/", file: "image" as const }, status: 200 },
+  ];
+  try {
+    const rows = await awaited(
+      {
+        version: 1,
+        listeners: [{ name: "http", address: "127.0.0.1", port: front.plainPort, protocol: "http" }],
+        virtualServers: [
+          { name: "a", serverNames: ["_"], listeners: ["http"], default: true, routes: [media] },
+        ],
+      },
+      { expect: expected },
+    );
+    expect(rows.map(({ name, pass, seen }) => ({ name, pass, seen }))).toEqual([
+      { name: "an image", pass: false, seen: "not probed" },
+    ]);
+  } finally {
+    await front.close();
   }
 });

@@ -17,6 +17,7 @@ import { rollBack, tellOfRollBack } from "./rollBack.js";
 import { formatStep } from "./serviceSteps.js";
 import { formatMode, mergeModes, planModes, unreadable } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
+import { logsToBe } from "./logs.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
 import {
   changesServices,
@@ -39,7 +40,7 @@ import {
   unitsInQuestion,
   wantedUnits,
 } from "./transition.js";
-import { awaitService } from "./verification.js";
+import { awaitService, type FailedBefore, failedBefore } from "./verification.js";
 
 export interface ActivationOptions {
   /** Folder to use as the host's `/`; if it is not `/`, it only gets the files, and no service is touched. */
@@ -168,7 +169,8 @@ async function makePlan(
   const unserved =
     systemd && checked.config !== undefined ? await unreadable(deployment, checked.config) : [];
   const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
-  return { files, directories, settings, modes, steps, preview, units, warnings, drift };
+  const logs = await logsToBe(delivered);
+  return { files, directories, settings, modes, steps, preview, units, warnings, logs, drift };
 }
 
 async function carryOutOrRollBack(
@@ -182,13 +184,17 @@ async function carryOutOrRollBack(
   const before = beforePortico(delivered, last);
   await keepContents(store, delivered, plan);
   refuseInterrupted(signal);
+  const failed =
+    last !== undefined && changesServices(store.root)
+      ? await failedBefore(store, last.deployment)
+      : undefined;
   const journal = await journalOf(store, plan, delivered.deployment, last);
   await keepCommand(store, runningPrograms());
   await store.writeJournal(journal);
   for (const line of [...plan.drift, ...plan.preview]) report(line);
   try {
     await carryOut(store, plan, signal, report);
-    const responses = await verify(store, delivered, options);
+    const responses = await verify(store, delivered, options, failed);
     const state = { ...goodState(delivered, plan, journal, last, before), ...identityOf(last, options) };
     await store.writeState(state);
     await tidyUp(store, state, last, options);
@@ -199,8 +205,11 @@ async function carryOutOrRollBack(
     report(
       last === undefined ? "rolling back to what was there before" : "rolling back to the last good state",
     );
-    const notRestored = await rollBack(store, journal, last, changesServices(options.root), report);
-    if (last !== undefined) await keepCommand(store, programsOf(last.deployment));
+    const notRestored = await rollBack(store, journal, last, changesServices(options.root), report, failed);
+    if (last !== undefined) {
+      await keepCommand(store, programsOf(last.deployment));
+      await store.writeState({ ...last, logs: withLogs(last, plan) });
+    }
     if (last !== undefined && changesServices(options.root))
       await tellOfRollBack(last.deployment, reason, report);
     throw new ActivationFailed(reason, notRestored);
@@ -252,10 +261,11 @@ async function verify(
   store: Store,
   { deployment }: Delivered,
   options: ActivationOptions,
+  failed?: FailedBefore,
 ): Promise<readonly CheckedResponse[]> {
   if (!changesServices(options.root)) return [];
   const units = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
-  const responses = await awaitService(store, deployment, units, options.signal);
+  const responses = await awaitService(store, deployment, units, options.signal, failed);
   await awaitCertificates(store, deployment, options.signal, options.report);
   return responses;
 }
@@ -275,10 +285,15 @@ function goodState(
     document,
     before,
     directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
+    logs: withLogs(last, plan),
     settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
     modes: mergeModes(last?.modes ?? [], plan.modes),
   };
 }
+
+const withLogs = (last: GoodState | undefined, { logs }: Plan): readonly string[] => [
+  ...new Set([...(last?.logs ?? []), ...logs]),
+];
 
 /** Whose the host is after an activation. */
 function identityOf(last: GoodState | undefined, options: ActivationOptions): Pick<GoodState, "identity"> {

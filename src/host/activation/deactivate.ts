@@ -58,7 +58,7 @@ export async function deactivate(options: DeactivationOptions): Promise<Deactiva
       const problems = [...(recovered?.problems ?? []), ...left];
       return { removed: recovered === undefined && left.length === 0 ? "nothing" : "all", problems };
     }
-    const logs = await logsOf(store, last.deployment);
+    const logs = [...new Set([...(last.logs ?? []), ...(await logsOf(store, last.deployment))])];
     const journal = { ...(await takingAway(last, systemd)), logs, purge: options.purge };
     // The installed programs are removed below.
     if (systemd) await store.writeCommand(runningPrograms());

@@ -60,8 +60,12 @@ const STATUS_MS = 5_000;
 const SHOW_SECONDS = 30;
 
 /** The installed config; undefined if it cannot be read. */
-export async function configOf(store: Store, { config }: Deployment): Promise<ProxyConfig | undefined> {
-  const file = store.onHost(config);
+export function configOf(store: Store, { config }: Deployment): Promise<ProxyConfig | undefined> {
+  return configAt(store.onHost(config));
+}
+
+/** The same in any file. */
+export async function configAt(file: string): Promise<ProxyConfig | undefined> {
   const read = await readText(file, file);
   const parsed = "text" in read ? parseConfigText(read.text) : undefined;
   return parsed?.ok === true ? parsed.value : undefined;

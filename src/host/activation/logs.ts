@@ -8,12 +8,20 @@ import { logPaths } from "../../runtime/load/loadConfig.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
 import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
 import { attempt } from "./execution.js";
-import { configOf } from "./loaded.js";
+import type { Delivered } from "./delivered.js";
+import { configAt, configOf } from "./loaded.js";
 import type { Store } from "./store.js";
 
 /** Files that the proxy of a deployment logs to, as paths of the host. */
 export async function logsOf(store: Store, deployment: Deployment): Promise<readonly string[]> {
   const config = await configOf(store, deployment);
+  return config === undefined ? [] : logPaths(config);
+}
+
+/** Files that the proxy of a deployment will log to. */
+export async function logsToBe({ deployment, contents }: Delivered): Promise<readonly string[]> {
+  const delivered = deployment.files.find(({ path }) => path === deployment.config);
+  const config = delivered && (await configAt(contents.get(delivered.sha256)!));
   return config === undefined ? [] : logPaths(config);
 }
 

@@ -12,7 +12,7 @@ import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
 import { controlSocketOf } from "./systemctl.js";
 import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
-import { awaitService } from "./verification.js";
+import { awaitService, type FailedBefore } from "./verification.js";
 
 /**
  * Brings a host back from an activation that failed or was cut off: files, settings and services of the last good
@@ -24,6 +24,7 @@ export async function rollBack(
   last: GoodState | undefined,
   withSystemd: boolean,
   report: Report,
+  failed?: FailedBefore,
 ): Promise<readonly Problem[]> {
   const wanted = wantedAgain(journal, last);
   const now = await statusOf([...wanted.keys()], withSystemd);
@@ -51,7 +52,7 @@ export async function rollBack(
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
   await store.closeJournal();
-  return withSystemd ? [...problems, ...(await verify(store, last, wanted))] : problems;
+  return withSystemd ? [...problems, ...(await verify(store, last, wanted, failed))] : problems;
 }
 
 /**
@@ -120,11 +121,12 @@ async function verify(
   store: Store,
   last: GoodState | undefined,
   wanted: ReadonlyMap<string, WantedUnit>,
+  failed: FailedBefore | undefined,
 ): Promise<readonly Problem[]> {
   if (last === undefined) return [];
   const running = [...wanted].filter(([, { active }]) => active).map(([unit]) => unit);
   try {
-    await awaitService(store, last.deployment, running, new AbortController().signal);
+    await awaitService(store, last.deployment, running, new AbortController().signal, failed);
     return [];
   } catch (error) {
     const message = "the last good state was restored, but the proxy does not serve as before";

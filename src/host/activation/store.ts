@@ -46,6 +46,8 @@ export interface GoodState {
   readonly before: Readonly<Record<string, FileState | "unknown">>;
   /** Directories that were made. */
   readonly directories: readonly string[];
+  /** Logs that this deployment and earlier ones write or wrote, also those that were rolled back: a purge removes all. */
+  readonly logs?: readonly string[];
   /** Edits of the application's own files: one for each item, with its state before the first deployment. */
   readonly settings: readonly SettingsEditRecord[];
   /** Permissions of trees that were set, with the permissions before the first deployment. */

@@ -33,6 +33,8 @@ export interface Plan {
   /** Units in question, as they are. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly warnings: readonly Problem[];
+  /** Files that the proxy will log to. */
+  readonly logs: readonly string[];
   /** The differences between the loaded state and the installed files, as text. */
   readonly drift: readonly string[];
 }

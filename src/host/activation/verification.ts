@@ -10,16 +10,34 @@ import { CONTROL_SOCKET } from "../../render/hostPaths.js";
 import { unitStatus } from "./systemctl.js";
 import type { Store } from "./store.js";
 
+/** What was not as expected before an activation changed anything, by request and response. */
+export type FailedBefore = ReadonlySet<string>;
+const NOTHING_FAILED: FailedBefore = new Set();
+const failureOf = ({ request, seen }: CheckedResponse): string => `${request} ${seen}`;
+
+/** Asks a host once how it serves the last deployment: what fails already is not the fault of the next one. */
+export async function failedBefore(store: Store, { probe, ...last }: Deployment): Promise<FailedBefore> {
+  if (!probe.enabled) return NOTHING_FAILED;
+  try {
+    const rows = await responses(store, { ...last, probe });
+    return new Set(rows.filter((row) => !row.pass).map(failureOf));
+  } catch {
+    // Without its config nothing is known about the last deployment.
+    return NOTHING_FAILED;
+  }
+}
+
 /**
  * Waits until a host serves as its deployment promises: its units run, and give the expected responses (service 5.1).
  * Daemons need some time after a start, so all requests are repeated until the time is up; then every deviation is a
- * problem.
+ * problem, except those that the deployment did not cause: they are only reported.
  */
 export async function awaitService(
   store: Store,
   deployment: Deployment,
   units: readonly string[],
   signal: AbortSignal,
+  before = NOTHING_FAILED,
 ): Promise<readonly CheckedResponse[]> {
   const { enabled, timeoutSeconds } = deployment.probe;
   // Not the wall clock, which a host that has just started may still set.
@@ -28,12 +46,16 @@ export async function awaitService(
   for (;;) {
     const stopped = await stoppedUnits(units);
     const rows = enabled ? await responses(store, deployment) : [];
-    // A file that a user hides from the check is not a failure: otherwise that user could block every deployment.
-    const failed = rows.filter((row) => !row.pass && row.unseen !== true && !isNotYetSet(row, deployment));
+    // No request was made for these rows: no file was found for them, or a user hides it from the check.
+    const asked = rows.filter((row) => !row.pass && row.notProbed !== true);
+    const isTolerated = (row: CheckedResponse): boolean =>
+      isNotYetSet(row, deployment) || before.has(failureOf(row));
+    const failed = asked.filter((row) => !isTolerated(row));
     const isLast = performance.now() > deadline;
-    const later = rows.some((row) => isNotYetSet(row, deployment));
-    // A missing setting will not appear while we wait; but a daemon that starts may respond as if it were missing.
-    if (stopped.length + failed.length === 0 && (!later || isLast || attempts++ > 4)) return rows;
+    const later = asked.some(isTolerated);
+    // Neither will change while we wait; but a daemon that starts may respond in the same way.
+    if (stopped.length + failed.length === 0 && (!later || isLast || attempts++ > 4))
+      return rows.map((row) => (!row.pass && before.has(failureOf(row)) ? { ...row, asBefore: true } : row));
     refuseInterrupted(signal);
     if (isLast) throw new ProblemError([...stopped, ...failed.map(unexpected)]);
     await sleep(RETRY_MS, undefined, { signal }).catch(() => refuseInterrupted(signal));

@@ -72,8 +72,6 @@ export async function imageFor(
 export interface NotProbed {
   readonly reason: string;
   readonly fix: string;
-  /** A user who can change the files prevents the check. */
-  readonly unseen?: true;
 }
 
 /** Why no image is requested. */
@@ -81,6 +79,6 @@ export const noImage = (directory = "the directory of its route", unseen: Proble
   unseen === undefined
     ? {
         reason: `no image file was found in ${directory}`,
-        fix: "set the path of an image with --image-path, or use --root if the files are below a folder",
+        fix: "put an image file there, or name one to `portico check` or `doctor` with --image-path (--root: the folder above)",
       }
-    : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix, unseen: true };
+    : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix };

@@ -8,8 +8,10 @@ import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 export interface CheckedResponse {
   readonly name: string;
   readonly pass: boolean;
-  /** A user who can change the requested files prevents the search for one, so there was no request. */
-  readonly unseen?: true;
+  /** There was no request, because no file was found for it. */
+  readonly notProbed?: true;
+  /** It was the same before the activation, which did not cause it. */
+  readonly asBefore?: true;
   /** `METHOD URL`, and where it was sent if that is not the URL's host. */
   readonly request: string;
   readonly expected: string;
@@ -59,9 +61,8 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
     expected: row.expected.map((e) => e.message).join(", "),
   };
   if (outcome === undefined) {
-    const { reason, fix, unseen } = row.notProbed!;
-    const more = unseen === undefined ? {} : { unseen };
-    return { ...base, pass: false, seen: "not probed", cause: `${reason}: ${fix}`, ...more };
+    const { reason, fix } = row.notProbed!;
+    return { ...base, pass: false, notProbed: true, seen: "not probed", cause: `${reason}: ${fix}` };
   }
   if ("failure" in outcome) {
     return {
@@ -81,7 +82,8 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
 /** One line for a person: result, request, expected and actual response, and the cause of a failure. */
 export function formatChecked(row: CheckedResponse): string {
   const line = `${row.pass ? "PASS" : "FAIL"}  ${row.name}: ${row.request} | expected ${row.expected} | seen ${row.seen}`;
-  return row.cause === undefined ? line : `${line} | cause: ${row.cause}`;
+  const known = row.asBefore === true ? `${line} | the same before the activation` : line;
+  return row.cause === undefined ? known : `${known} | cause: ${row.cause}`;
 }
 
 function describe(row: ExpectedResponse): string {
