@@ -858,14 +858,6 @@ describe("floods", () => {
       },
     ],
     [
-      "of resets of streams that get a response at once",
-      (i) => {
-        handler = (exchange) => respond(exchange, 200);
-        client.request(1 + 2 * i, GET);
-        client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
-      },
-    ],
-    [
       "of streams that provoke resets",
       (i) => {
         client.request(1 + 2 * i, GET);
@@ -926,7 +918,7 @@ describe("floods", () => {
   const LIMITS: readonly (readonly [what: string, most: number, one: (i: number) => Buffer])[] = [
     [
       "resets",
-      20,
+      3 * 20,
       (i) =>
         Buffer.concat([
           heads(3 + 2 * i, END_STREAM),
@@ -966,6 +958,46 @@ describe("floods", () => {
     let end: string | undefined;
     for (let tries = 0; tries < 5 && end === undefined; tries++) end = await closing(most + 1);
     expect(end).toBe("GOAWAY ENHANCE_YOUR_CALM");
+  });
+
+  test("of resets cut no transfer: the connection takes no more streams, and ends with the last one", async () => {
+    const body = randomBody(40_000);
+    let received = Buffer.alloc(0);
+    handler = (exchange) => {
+      if (exchange.request.method !== "PUT") return;
+      exchange.readBody({
+        onData: (chunk) => ((received = Buffer.concat([received, chunk])), true),
+        onEnd: () => respond(exchange, 201, "kept"),
+      });
+    };
+    put(1);
+    client.send(Frame.DATA, 0, 1, body.subarray(0, 10_000));
+    for (let i = 1; i <= 200; i++) {
+      client.request(1 + 2 * i, GET);
+      client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
+    }
+    const end = await client.next(({ type }) => type === Frame.GOAWAY);
+    expect(describeFrame(end!)).toBe("GOAWAY ENHANCE_YOUR_CALM");
+    for (let at = 10_000; at < body.length; at += 10_000)
+      client.send(Frame.DATA, at + 10_000 < body.length ? 0 : END_STREAM, 1, body.subarray(at, at + 10_000));
+    const response = await client.next((f) => f.stream === 1 && f.type !== Frame.WINDOW_UPDATE);
+    expect(describeFrame(response!)).toBe("201");
+    expect(received.equals(body)).toBe(true);
+    await client.whenClosed();
+  });
+
+  test("resets of a client that lets as many requests complete are none", async () => {
+    handler = (exchange) => (exchange.request.path === "/quick" ? respond(exchange, 200) : undefined);
+    const quick = GET.map(([name, value]): [string, string] => [name, name === ":path" ? "/quick" : value]);
+    for (let i = 0; i < 300; i++) {
+      client.request(1 + 4 * i, quick);
+      client.request(3 + 4 * i, GET);
+      client.send(Frame.RST_STREAM, 0, 3 + 4 * i, Buffer.from([0, 0, 0, 8]));
+      if (i % 5 === 4)
+        await client.next(({ stream, type }) => stream === 1 + 4 * i && type === Frame.HEADERS);
+    }
+    expect(client.frames.some(({ type }) => type === Frame.GOAWAY)).toBe(false);
+    expect(client.closed).toBe(false);
   });
 
   test.each([

@@ -45,8 +45,10 @@ export const limits = z
       1,
       100_000,
       "resets a second",
-      "Streams that a client may reset in a second; with more, the proxy closes the HTTP/2 connection. A stream counts " +
-        "as well if the proxy resets the stream because its body goes on after the response, for instance after a 413.",
+      "Streams that a client may reset in a second, beyond those that it lets complete; up to three times as many at once, " +
+        "as when a page with many images is scrolled. With more, the HTTP/2 connection takes no more streams, and closes " +
+        "when its running transfers are complete. A stream counts as well if the proxy resets the stream because its body " +
+        "goes on after the response, for instance after a 413.",
     ),
   })
   .prefault({})

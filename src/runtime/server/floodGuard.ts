@@ -15,36 +15,63 @@ export const enum FloodKind {
   Ignored,
 }
 
-/** Counts such frames per second, and ends the connection of a client that sends too many. */
+/**
+ * Counts such frames per second, and ends the connection of a client that sends too many. With too many resets the
+ * connection takes no more streams, and those that are running go on: a browser cancels hundreds of requests when its user
+ * scrolls, and may have an upload on the same connection.
+ */
 export class FloodGuard {
   private since = 0;
   private readonly counts = [0, 0, 0, 0, 0];
-  private readonly limits: readonly number[];
 
-  constructor(resetsPerSecondMax: number) {
-    this.limits = [resetsPerSecondMax, 1_000, 200, 1_000, 20_000];
-  }
+  /** @param tooManyResets called with the reason; counting goes on */
+  constructor(
+    private readonly resetsPerSecondMax: number,
+    private readonly tooManyResets: (reason: string) => void,
+  ) {}
 
   /**
    * @param weight how many of its kind it stands for
    * @throws ConnectionError with ENHANCE_YOUR_CALM (RFC 9113, 10.5)
    */
   count(kind: FloodKind, weight = 1): void {
-    const now = coarseNow();
-    if (now - this.since >= 1_000) {
-      this.since = now;
-      this.counts.fill(0);
+    const { counts, resetsPerSecondMax } = this;
+    const seconds = Math.floor((coarseNow() - this.since) / 1_000);
+    if (seconds > 0) {
+      const resets = Math.max(0, counts[FloodKind.Reset]! - seconds * resetsPerSecondMax);
+      this.since = coarseNow();
+      counts.fill(0);
+      counts[FloodKind.Reset] = resets;
     }
-    this.counts[kind]! += weight;
-    if (this.counts[kind]! > this.limits[kind]!)
-      throw new ConnectionError(ErrorCode.EnhanceYourCalm, FLOOD_REASONS[kind]!);
+    counts[kind]! += weight;
+    if (kind === FloodKind.Reset) {
+      if (counts[kind]! > resetsPerSecondMax * RESET_SECONDS)
+        this.tooManyResets("client resets too many streams");
+    } else if (counts[kind]! > LIMITS[kind])
+      throw new ConnectionError(ErrorCode.EnhanceYourCalm, FLOOD_REASONS[kind]);
+  }
+
+  /** A request got its whole response: the client has use for what it asks for. */
+  completed(): void {
+    if (this.counts[FloodKind.Reset]! > 0) this.counts[FloodKind.Reset]!--;
   }
 }
 
-const FLOOD_REASONS = [
-  "client resets too many streams",
-  "client sends too many SETTINGS or PING frames",
-  "client sends too many empty DATA frames",
-  "client opens too many streams at once",
-  "client sends too many frames that do nothing",
-];
+/** So many seconds' resets may come at once. */
+const RESET_SECONDS = 3;
+
+type Limited = Exclude<FloodKind, FloodKind.Reset>;
+
+const LIMITS: Readonly<Record<Limited, number>> = {
+  [FloodKind.Acknowledged]: 1_000,
+  [FloodKind.EmptyData]: 200,
+  [FloodKind.Excess]: 1_000,
+  [FloodKind.Ignored]: 20_000,
+};
+
+const FLOOD_REASONS: Readonly<Record<Limited, string>> = {
+  [FloodKind.Acknowledged]: "client sends too many SETTINGS or PING frames",
+  [FloodKind.EmptyData]: "client sends too many empty DATA frames",
+  [FloodKind.Excess]: "client opens too many streams at once",
+  [FloodKind.Ignored]: "client sends too many frames that do nothing",
+};

@@ -6,6 +6,7 @@ import {
   INITIAL_WINDOW_BYTES,
   WINDOW_BYTES_MAX,
 } from "../codec/http2/protocol.js";
+import { CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX } from "../codec/http2/settings.js";
 import type { Outbox } from "./outbox.js";
 
 /** How much a peer may still send, and how much to give back for consumed bytes (RFC 9113, 5.2 and 6.9). */
@@ -89,20 +90,14 @@ export class WindowLender {
  */
 export class ConnectionWindow extends ReceiveWindow {
   private received = 0;
-  private readonly first: number;
 
-  constructor(
-    size: number,
-    private readonly sizeMax: number,
-    private readonly lender: WindowLender,
-  ) {
-    super(size);
-    this.first = size;
+  constructor(private readonly lender: WindowLender) {
+    super(CONNECTION_WINDOW_BYTES);
   }
 
   /** Bytes arrived. @returns the increment to send; 0 if it stays as it is */
   grow(bytes: number): number {
-    const more = this.sizeMax - this.size;
+    const more = CONNECTION_WINDOW_BYTES_MAX - this.size;
     if (more === 0) return 0;
     this.received += bytes;
     if (this.received < BODY_BYTES) return 0;
@@ -113,8 +108,8 @@ export class ConnectionWindow extends ReceiveWindow {
   }
 
   close(): void {
-    this.lender.giveBack(this.size - this.first);
-    this.size = this.first;
+    this.lender.giveBack(this.size - CONNECTION_WINDOW_BYTES);
+    this.size = CONNECTION_WINDOW_BYTES;
   }
 }
 

@@ -28,13 +28,9 @@ import {
   INITIAL_WINDOW_BYTES,
 } from "../codec/http2/protocol.js";
 import { parseRequestHead } from "../codec/http2/requestFields.js";
-import {
-  CONNECTION_WINDOW_BYTES,
-  CONNECTION_WINDOW_BYTES_MAX,
-  serverPreface,
-} from "../codec/http2/settings.js";
+import { serverPreface } from "../codec/http2/settings.js";
 
-/** How long a client that has read everything may take to close a connection that has ended. */
+/** How long a client that has read all may take to close a connection that has ended. */
 const CLOSE_MS = 5_000;
 /** Longest wait for a slow client to read what is still in the kernel's buffer. */
 const LINGER_TOTAL_MS = 600_000;
@@ -92,11 +88,12 @@ export class Http2Connection implements FramedConnection, Taker {
   ) {
     const { config } = context;
     const { windows } = registry;
-    this.window = new ConnectionWindow(CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX, windows);
+    this.window = new ConnectionWindow(windows);
     const fault = (error: unknown): void => this.onFault(error);
     this.outbox = new Outbox(socket, () => guarded(this, this.written), fault);
     this.scheduler = new SendScheduler(this.outbox);
-    this.guard = new FloodGuard(config.limits.streamResetsPerSecondMax);
+    const calm = (reason: string): void => this.close(ErrorCode.EnhanceYourCalm, reason);
+    this.guard = new FloodGuard(config.limits.streamResetsPerSecondMax, calm);
     this.frames = new FrameHandler(this, config);
     this.reader = new FrameReader(this.frames);
     this.input = new PacedReader(this);
@@ -206,6 +203,7 @@ export class Http2Connection implements FramedConnection, Taker {
     exchange.closed = true;
     this.streams.delete(exchange.id);
     this.closedStreams.add(exchange.id, here);
+    if (!here && exchange.responded && exchange.requestEnded) this.guard.completed();
     this.scheduler.forget(exchange);
     exchange.dropWaiting();
     if (exchange.body !== undefined) this.consumed(exchange.body.close());
@@ -271,11 +269,12 @@ export class Http2Connection implements FramedConnection, Taker {
     });
   }
 
-  /** Sends the GOAWAY that names the last stream, and closes when it is done. */
-  private close(): void {
+  /** Sends the GOAWAY that names the last stream, and closes when it is done. @param why for the error log */
+  private close(code = ErrorCode.NoError, why?: string): void {
     if (this.state !== State.Open) return;
     this.state = State.Closing;
-    this.goAway(ErrorCode.NoError);
+    if (why !== undefined) this.context.mainError.write("warn", closedFor(why, this.client, "HTTP/2 "));
+    this.goAway(code);
     if (this.streams.size === 0) this.finish();
   }
 

@@ -31,8 +31,6 @@ const enum Verdict {
   /** As on an open stream; HEADERS open it. */
   Heeded,
   Ignored,
-  /** Ignored, but counted with the requests that the client gives up (CVE-2023-44487). */
-  Cancels,
   /** A stream error. */
   Rejected,
   /** A connection error of type STREAM_CLOSED. */
@@ -75,8 +73,8 @@ const VERDICTS: Readonly<Record<StreamFrame, Verdicts>> = {
   },
   [FrameType.RstStream]: {
     [Standing.Idle]: Verdict.Forbidden,
-    [Standing.Skipped]: Verdict.Cancels,
-    [Standing.Ended]: Verdict.Cancels,
+    [Standing.Skipped]: Verdict.Ignored,
+    [Standing.Ended]: Verdict.Ignored,
     [Standing.Reset]: Verdict.Ignored,
     [Standing.Refused]: Verdict.Ignored,
   },
@@ -114,9 +112,6 @@ export function heeds(connection: StreamStandings, type: StreamFrame, stream: nu
       return true;
     case Verdict.Ignored:
       if (!paid) connection.guard.count(FloodKind.Ignored);
-      return false;
-    case Verdict.Cancels:
-      connection.guard.count(FloodKind.Reset);
       return false;
     case Verdict.Rejected:
       connection.streamError(stream, ErrorCode.StreamClosed);
