@@ -222,8 +222,8 @@ describe("a request", () => {
     expect(await probe({ ...asked, host: "other.example" }, OPTIONS)).toEqual(seen(false));
     expect(names).toEqual(["h.example", false, "other.example"].flatMap((name) => [name, name]));
     expect(requests.slice(0, 2)).toEqual([
-      ["HEAD", "/a", "h.example:443"],
-      ["GET", "/a", "h.example:443"],
+      ["HEAD", "/a", "h.example"],
+      ["GET", "/a", "h.example"],
     ]);
     // Nothing is left open here, and nothing until its time would be over.
     const ended = performance.now();

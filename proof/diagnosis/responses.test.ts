@@ -345,7 +345,7 @@ describe("what is asked", () => {
     const media = siteRows(config(), { imageUnseen }).find((row) => subjectOf(row) === "media")!;
     expect(judge(media, undefined)).toMatchObject({
       pass: false,
-      unseen: true,
+      notProbed: true,
       cause: "/opt/sync/media: was stopped [files.no-response]: End it.",
     });
   });

@@ -142,11 +142,15 @@ function sendHttp2(
   return new Promise((resolve, reject) => {
     const session = http2.connect(`https://${request.host}`, { createConnection: () => socket });
     session.once("error", reject);
-    const { HTTP2_HEADER_METHOD, HTTP2_HEADER_PATH, HTTP2_HEADER_STATUS } = http2.constants;
-    const stream = session.request(
-      { [HTTP2_HEADER_METHOD]: method, [HTTP2_HEADER_PATH]: request.path },
-      { signal },
-    );
+    const { HTTP2_HEADER_METHOD, HTTP2_HEADER_PATH, HTTP2_HEADER_AUTHORITY, HTTP2_HEADER_STATUS } =
+      http2.constants;
+    const fields = {
+      [HTTP2_HEADER_METHOD]: method,
+      // Node would add the port, also one that no client sends.
+      [HTTP2_HEADER_AUTHORITY]: request.host,
+      [HTTP2_HEADER_PATH]: request.path,
+    };
+    const stream = session.request(fields, { signal });
     stream.once("error", reject);
     // A server that ends its connection in good order leaves no error.
     stream.once("close", () => reject(Object.assign(new Error(ENDED), { code: "ECONNRESET" })));
