@@ -9,7 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { connect as connectPlain } from "node:net";
+import { connect as connectPlain, createServer as createPlain, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,7 +18,8 @@ import { once } from "node:events";
 import type { WantedCertificate } from "../../src/model/serving.js";
 import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
 import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
-import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
+import { CertificateSharing, type SharingOptions } from "../../src/runtime/acme/sharing.js";
+import { listenProblem } from "../../src/runtime/listen/sockets.js";
 import {
   CLIENTS_ONLY,
   type CertificateOptions,
@@ -298,7 +299,7 @@ describe("between two hosts", () => {
 
   const linkOf = (port: number, own: string, peer: string): Link => ({ own, peer, port, key });
   const listen = async (link: Link, got: unknown[]): Promise<void> => {
-    const server = await listenForCopies(
+    const close = await listenForCopies(
       link,
       async (message) => {
         got.push(message);
@@ -306,8 +307,19 @@ describe("between two hosts", () => {
       },
       () => undefined,
     );
-    stopping.push(() => void server.close());
+    stopping.push(() => void close());
   };
+  /** One host's side, with what tests change. */
+  const sharing = (link: Link, log: (line: string) => void, more: Partial<SharingOptions> = {}) =>
+    new CertificateSharing({
+      link,
+      directory: join(folder, link.own),
+      wanted: () => Promise.resolve([WANTED]),
+      log,
+      cannotListen: (error) => listenProblem(error, "copyPort", { address: link.own, port: link.port }),
+      clock: { now: () => Date.now(), wait: () => sleep(20) },
+      ...more,
+    });
 
   test("a port that is taken is said", async () => {
     const port = await freePort();
@@ -390,11 +402,8 @@ describe("between two hosts", () => {
     const start = (name: string, own: string, peer: string): void => {
       const stop = new AbortController();
       stopping.push(() => stop.abort());
-      void new CertificateSharing({
-        link: linkOf(port, own, peer),
+      void sharing(linkOf(port, own, peer), (line) => logs[name]!.push(line), {
         directory: join(folder, name),
-        wanted: () => Promise.resolve([WANTED]),
-        log: (line) => logs[name]!.push(line),
         // A hundred times as fast.
         clock: { now: () => begun + (Date.now() - begun) * 100, wait: () => sleep(20) },
       }).run(stop.signal);
@@ -424,14 +433,8 @@ describe("between two hosts", () => {
     const port = await freePort();
     const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
     const logs: string[] = [];
-    const start = (link: Link): Promise<void> =>
-      new CertificateSharing({
-        link,
-        directory: join(folder, link.own),
-        wanted: () => Promise.resolve([WANTED]),
-        log: (line) => logs.push(line),
-        clock: { now: () => Date.now(), wait: () => sleep(20) },
-      }).run(AbortSignal.timeout(10_000));
+    const start = (link: Link, signal = AbortSignal.timeout(10_000)): Promise<void> =>
+      sharing(link, (line) => logs.push(line)).run(signal);
     const old = start(second);
     // It has sent what it has, and would not do so again for minutes.
     const before = await listenForCopies(
@@ -440,9 +443,12 @@ describe("between two hosts", () => {
       () => undefined,
     );
     await eventually(() => logs.includes("copied to 127.0.0.1: all"));
-    await new Promise((resolve) => before.close(resolve));
-    const anew = start({ ...first, key: randomBytes(32) });
-    await Promise.all([old, anew]);
+    await before();
+    // As systemd does, which starts it again.
+    const other = { ...first, key: randomBytes(32) };
+    const stop = new AbortController();
+    void old.then(() => stop.abort());
+    while (!stop.signal.aborted) await start(other, stop.signal);
     expect(logs).toContain("not copied to 127.0.0.2: it has another key; retried every 10 s");
     // Unless it tried before the other one listened.
     expect(logs).toContainEqual(
@@ -454,21 +460,165 @@ describe("between two hosts", () => {
 
   test("the response of the other host stays on a line of ours", async () => {
     const port = await freePort();
-    const server = await listenForCopies(
+    const close = await listenForCopies(
       linkOf(port, "127.0.0.2", "127.0.0.1"),
       async () => ({ taken: ["a\nroot logged in\u001b[2J"], refused: [] }),
       () => undefined,
     );
-    stopping.push(() => void server.close());
+    stopping.push(() => void close());
     const logs: string[] = [];
     const stop = new AbortController();
-    await new CertificateSharing({
-      link: linkOf(port, "127.0.0.1", "127.0.0.2"),
-      directory: join(folder, "first"),
-      wanted: () => Promise.resolve([WANTED]),
-      log: (line) => logs.push(line),
+    await sharing(linkOf(port, "127.0.0.1", "127.0.0.2"), (line) => logs.push(line), {
       clock: { now: () => Date.now(), wait: async () => stop.abort() },
     }).run(stop.signal);
     expect(logs).toEqual(["copied to 127.0.0.2: a\\nroot logged in\\u001b[2J"]);
+  });
+
+  test("the words of the other host do not fill the log", async () => {
+    const port = await freePort();
+    let responses = 0;
+    const close = await listenForCopies(
+      linkOf(port, "127.0.0.2", "127.0.0.1"),
+      async () => ({
+        taken: [],
+        refused: Array(500).fill(`${++responses} ${"\u0007".repeat(100)}`),
+      }),
+      () => undefined,
+    );
+    stopping.push(() => void close());
+    const logs: string[] = [];
+    let now = Date.now();
+    const stop = new AbortController();
+    const wait = async (): Promise<void> => {
+      if (responses === 20) now += 3_600_000;
+      if (responses === 40) stop.abort();
+    };
+    await sharing(linkOf(port, "127.0.0.1", "127.0.0.2"), (line) => logs.push(line), {
+      clock: { now: () => now, wait },
+    }).run(stop.signal);
+    expect(responses).toBe(40);
+    expect(logs).toHaveLength(1002);
+    expect(logs[500]).toBe("more than 500 lines in an hour: the next one is in the hour after");
+    expect(Math.max(...logs.map((line) => line.length))).toBe(501);
+  });
+
+  /** A user of the other host, who has no key. */
+  const user = (port: number): Promise<Socket> => {
+    const socket = connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" });
+    socket.on("error", () => undefined).resume();
+    stopping.push(() => socket.destroy());
+    return once(socket, "connect").then(() => socket);
+  };
+  const closed = (socket: Socket): boolean => socket.closed || socket.readableEnded;
+
+  test("connections without the key keep none out that has it, and have little time", async () => {
+    const port = await freePort();
+    const got: unknown[] = [];
+    await listen(linkOf(port, "127.0.0.2", "127.0.0.1"), got);
+    const silent: Socket[] = [];
+    for (let i = 0; i < 70; i++) silent.push(await user(port));
+    const began = Date.now();
+    await eventually(() => silent.filter(closed).length === 6);
+    expect(silent.slice(0, 6).every(closed)).toBe(true);
+    // A connection that has shown the key keeps its place, whoever comes.
+    const slow = connect({
+      socket: await user(port),
+      ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+      maxVersion: "TLSv1.2",
+      pskCallback: () => ({ psk: key, identity: "portico" }),
+      checkServerIdentity: () => undefined,
+    });
+    await once(slow, "secureConnect");
+    for (let i = 0; i < 40; i++) await user(port);
+    const copies = { accounts: {}, certificates: { a: "text" } };
+    expect(await sendCopies(linkOf(port, "127.0.0.1", "127.0.0.2"), copies)).toEqual({
+      taken: ["all"],
+      refused: [],
+    });
+    slow.end("{}\n");
+    await eventually(() => got.length === 2);
+    await eventually(() => silent.every(closed), "for the handshake's time limit", { ms: 8_000 });
+    expect(Date.now() - began).toBeLessThan(7_000);
+  });
+
+  test("a port that another process has is said with it, and copies are still sent", async () => {
+    const port = await freePort();
+    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
+    const got: unknown[] = [];
+    await listen(second, got);
+    const squatter = createPlain().listen(port, "127.0.0.1");
+    await once(squatter, "listening");
+    stopping.push(() => void squatter.close());
+    const logs: string[] = [];
+    const stop = new AbortController();
+    const running = sharing(first, (line) => logs.push(line)).run(stop.signal);
+    await eventually(() => got.length > 0 && logs.length > 1);
+    const owner = `\\S+ \\(pid ${process.pid}\\)`;
+    expect(logs[0]).toMatch(
+      new RegExp(
+        `^copyPort: cannot listen on 127\\.0\\.0\\.1:${port}: ${owner} already listens there; ` +
+          `copies are still sent, and none are taken; fix: Stop ${owner}, or choose another port\\.$`,
+      ),
+    );
+    await sleep(100);
+    expect(logs.slice(1)).toEqual(["copied to 127.0.0.2: all"]);
+    squatter.close();
+    await eventually(() => logs.includes("takes copies again"));
+    await sendCopies(second, { accounts: {}, certificates: {} });
+    // A user who says nothing does not delay the end.
+    connectPlain({ port, host: "127.0.0.1", localAddress: "127.0.0.2" }).on("error", () => undefined);
+    const began = Date.now();
+    stop.abort();
+    await running;
+    expect(Date.now() - began).toBeLessThan(1_000);
+  });
+
+  test.each([
+    ["another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n"],
+    ["an alert", "\x15\x03\x03\0\x02\x02\x28"],
+  ])("%s on the other host's port is no other key", async (_, text) => {
+    const port = await freePort();
+    const squatter = createPlain((socket) => {
+      socket.on("error", () => undefined).resume();
+      socket.end(Buffer.from(text, "latin1"));
+    }).listen(port, "127.0.0.2");
+    stopping.push(() => void squatter.close());
+    await once(squatter, "listening");
+    const logs: string[] = [];
+    const stop = new AbortController();
+    let ended = false;
+    const running = sharing(linkOf(port, "127.0.0.1", "127.0.0.2"), (line) => logs.push(line))
+      .run(stop.signal)
+      .finally(() => (ended = true));
+    await sleep(300);
+    expect([ended, logs]).toEqual([
+      false,
+      [
+        `not copied to 127.0.0.2: another program responds there; retried every 10 s; fix: on that host, stop the program that listens on port ${port} (ss -ltnp): it is not portico-copies.service`,
+      ],
+    ]);
+    stop.abort();
+    await running;
+  });
+
+  test("a program that never responds does not delay the end", async () => {
+    const port = await freePort();
+    let accepted = 0;
+    const squatter = createPlain((socket) => {
+      accepted += 1;
+      socket.on("error", () => undefined).resume();
+    }).listen(port, "127.0.0.2");
+    stopping.push(() => void squatter.close());
+    await once(squatter, "listening");
+    const stop = new AbortController();
+    const logs: string[] = [];
+    const running = sharing(linkOf(port, "127.0.0.1", "127.0.0.2"), (line) => logs.push(line)).run(
+      stop.signal,
+    );
+    await eventually(() => accepted === 1);
+    const began = Date.now();
+    stop.abort();
+    await running;
+    expect([Date.now() - began < 1_000, logs]).toEqual([true, []]);
   });
 });

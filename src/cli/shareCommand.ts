@@ -1,5 +1,6 @@
 import type { WantedCertificate } from "../model/serving.js";
 import { CertificateSharing } from "../runtime/acme/sharing.js";
+import { listenProblem } from "../runtime/listen/sockets.js";
 import { credentials } from "../runtime/load/credentials.js";
 import { stateOfAll } from "../runtime/load/fileWatch.js";
 import { readTrusted } from "../runtime/load/trustedFile.js";
@@ -40,6 +41,7 @@ export async function share(
       return config.wanted();
     },
     log: (line) => output.out(`${line}\n`),
+    cannotListen: (error) => listenProblem(error, "copyPort", { address: own, port }),
   }).run(stop.signal);
   return EXIT.ok;
 }

@@ -3,6 +3,7 @@ import { plainAddress } from "../listen/clientInfo.js";
 import { httpDate } from "../dispatch/httpDate.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { readFirst } from "../sockets/firstBytes.js";
+import { Places } from "../sockets/places.js";
 
 /** The parts of a request that the master uses. */
 export interface Asked {
@@ -43,7 +44,7 @@ type Responses = (asked: Asked) => Response | undefined | Promise<Response | und
  * Not Node's HTTP server, which reads all pipelined requests, possibly thousands, before other events are handled.
  */
 export class OwnServer {
-  private readonly open = new Set<Socket>();
+  private readonly open = new Places(CONNECTIONS_MAX);
   private readonly server: Server;
 
   private constructor(
@@ -78,15 +79,11 @@ export class OwnServer {
   /** Accepts no more; what it has gets a response, or is cut after a moment. */
   close(): void {
     this.server.close();
-    const cut = (): void => this.open.forEach((socket) => socket.destroy());
-    setTimeout(cut, HEAD_MS).unref();
+    setTimeout(() => this.open.clear(), HEAD_MS).unref();
   }
 
   private accept(socket: Socket): void {
-    const { open } = this;
     if (!this.admits(plainAddress(socket.remoteAddress ?? ""))) return void socket.destroy();
-    open.add(socket);
-    socket.once("close", () => open.delete(socket));
     readFirst(socket, {
       parse: headIn,
       timeoutMs: HEAD_MS,
@@ -94,10 +91,7 @@ export class OwnServer {
       found: (head) => void this.respond(head).then((bytes) => socket.end(bytes, () => socket.destroy())),
       failed: () => undefined,
     });
-    const [oldest] = open;
-    if (open.size <= CONNECTIONS_MAX) return;
-    open.delete(oldest!);
-    oldest!.destroy();
+    this.open.take(socket);
   }
 
   private async respond(head: string): Promise<Buffer> {
