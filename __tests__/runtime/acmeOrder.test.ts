@@ -1167,7 +1167,7 @@ describe("looking after a certificate", () => {
     await eventually(() => engine.status()[0]!.state === "valid");
   });
 
-  test("tries again when it may, and not before, whoever asks", async () => {
+  test("tries again when it may, and before only for an administrator, once a minute", async () => {
     const { "/order": order } = script;
     script["/order"] = () => ({ status: 500 });
     await start(begin().wanted);
@@ -1182,11 +1182,16 @@ describe("looking after a certificate", () => {
     expect(history()).toEqual({ failures: 2, lastFailure: lastError, retryAt });
     const before = requests.length;
     const { message, fix } = lastError!;
-    expect(await engine.renewNow()).toMatchObject({
-      problems: [{ fix, message: `was not issued by ca: ${message}` }],
-    });
+    expect(fix).toMatch(/`portico certificates renew a\.example` tries before its end\.$/);
+    const refused = { problems: [{ fix, message: `was not issued by ca: ${message}` }] };
+    expect(await engine.renewNow()).toMatchObject(refused);
     await pass();
     expect(requests).toHaveLength(before);
+    now += MINUTE;
+    expect(await engine.renewNow()).toMatchObject(refused);
+    expect(requests.length).toBeGreaterThan(before);
+    expect(history()).toMatchObject({ failures: 3, retryAt: now + 2 * HOUR });
+    put("history.json", { failures: 2, lastFailure: lastError, retryAt });
     await restart(begin().wanted);
     expect(requests).toEqual([]);
     const waiting = { state: "waiting", lastError, nextAttempt: retryAt };
@@ -1214,6 +1219,54 @@ describe("looking after a certificate", () => {
     script = { ...usual(), "/account/1": () => ({}) };
     await pass();
     expect(engine.status()[0]!.state).toBe("valid");
+  });
+
+  describe("with a DNS program whose removal hangs", () => {
+    const removing = (): number =>
+      existsSync(join(folder, "calls"))
+        ? readFileSync(join(folder, "calls"), "utf8").trim().split("\n").length
+        : 0;
+    const begun = (timeoutMs: number): OrderedCertificate => {
+      const command = join(folder, "record");
+      const text = `#!/bin/sh\n[ $1 = present ] && exit 0\necho $2 >> ${folder}/calls\nsleep 60\n`;
+      writeFileSync(command, text, { mode: 0o755 });
+      script["/dns"] = script["/challenge"]!;
+      const dns = { type: "program", command, timeoutMs, nameServers: [], waitMs: 1_000 } as const;
+      return begin({ challenge: "dns-01", authority: { dns } as never }).wanted;
+    };
+
+    test("the certificate is used at once, and a stop waits briefly", async () => {
+      await start(begun(60_000));
+      await eventually(() => removing() === 1, "for cleanup", { ms: 9_000, seen: () => lines.join("\n") });
+      expect([engine.status()[0]!.state, installed === undefined]).toEqual(["valid", false]);
+      const began = Date.now();
+      await engine.stop();
+      expect(Date.now() - began).toBeLessThan(4_000);
+      expect(lines.at(-1)).toMatch(
+        /^warn a DNS record was not removed after use: .*cleanup .* was killed, as portico stops$/,
+      );
+    });
+
+    test("the next order waits for its end, and the other records are left", async () => {
+      changed("/order/1", { authorizations: [`${base}/first`, `${base}/open`] })();
+      script["/first"] = async (...asked) => {
+        const said = await script["/open"]!(...asked);
+        return { body: { ...(said.body as object), identifier: { type: "dns", value: "a.example" } } };
+      };
+      await start(begun(1_000));
+      await eventually(() => removing() === 1, "for cleanup", { ms: 9_000, seen: () => lines.join("\n") });
+      script = { ...usual(), "/dns": () => ({}), "/account/1": () => ({}) };
+      script["/dns"] = script["/challenge"]!;
+      expect(await engine.renewNow()).toMatchObject({ ok: true });
+      const calls = lines.map((line) => /(present|cleanup) (\S+)/.exec(line)?.slice(1).join(" "));
+      expect(calls.filter((call) => call !== undefined)).toEqual([
+        "present _acme-challenge.a.example",
+        "present _acme-challenge.b.example",
+        "cleanup _acme-challenge.a.example",
+        "cleanup _acme-challenge.a.example",
+        "present _acme-challenge.b.example",
+      ]);
+    });
   });
 
   test("goes on with an order that was cut off, unless that was after a failure", async () => {

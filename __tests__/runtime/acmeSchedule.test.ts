@@ -152,8 +152,10 @@ describe("after a failure", () => {
       nextAttempt("id", undefined, { failures: 1, lastFailure, retryAt }) - T;
     expect(named(T)).toBeGreaterThanOrEqual(MINUTE);
     expect(named(T)).toBeLessThan(1.1 * MINUTE);
-    expect(retryTime(T, undefined)).toBeUndefined();
-    expect([retryTime(T, T + DAY), retryTime(T, T + 30 * DAY)]).toEqual([T + DAY, T + 7 * DAY]);
+    expect(retryTime(T, undefined, "rateLimited")).toBeUndefined();
+    const wished = (code: string, days: number) => (retryTime(T, T + days * DAY, code)! - T) / DAY;
+    expect([wished("rateLimited", 1), wished("rateLimited", 30)]).toEqual([1, 7]);
+    expect([wished("serverInternal", 0.5), wished("serverInternal", 30)]).toEqual([0.5, 1]);
   });
 
   test.each([
@@ -165,9 +167,10 @@ describe("after a failure", () => {
     [MINUTE, MINUTE],
     [-30 * DAY, HOUR],
   ])("a certificate that is valid for %d ms more is waited with for %d at most", (left, most) => {
-    expect(retryTime(T, T + 30 * DAY, T + left)).toBe(T + most);
-    expect(retryTime(T, T + MINUTE, T + left)).toBe(T + MINUTE);
-    expect(retryTime(T, undefined, T + left)).toBeUndefined();
+    expect(retryTime(T, T + 30 * DAY, "rateLimited", T + left)).toBe(T + most);
+    expect(retryTime(T, T + 30 * DAY, "malformed", T + left)).toBe(T + Math.min(most, DAY));
+    expect(retryTime(T, T + MINUTE, "rateLimited", T + left)).toBe(T + MINUTE);
+    expect(retryTime(T, undefined, "rateLimited", T + left)).toBeUndefined();
   });
 
   test.each([

@@ -206,6 +206,7 @@ describe("by a program", () => {
       toldCa,
     );
     await issued(stage, one.id);
+    await eventually(() => readFileSync(calls, "utf8").match(/^cleanup /gm)?.length === 2);
     const line = (change: string, name: string) =>
       expect.stringMatching(new RegExp(`^${change} _acme-challenge\\.${name} [\\w-]{43} a token$`));
     const names = ["example.net", "c.example.net"];
@@ -232,6 +233,7 @@ describe("by a program", () => {
       esac`;
     const { one } = await begin(program(script), ["*.example.net", "d.example.net"], toldCa);
     await issued(stage, one.id);
+    await eventually(() => stage.host.lines.some((text) => text.includes("a DNS record was not removed")));
     expect(readFileSync(calls, "utf8").match(/^cleanup /gm)).toHaveLength(2);
     const said = stage.host.lines.filter((text) => text.includes("the zone is locked"));
     expect(
@@ -303,6 +305,7 @@ describe("by a program", () => {
       curl -sf -d "{\\"host\\": \\"$2.\\", \\"value\\": \\"$3\\"}" ${api}/set-txt`;
     const { one } = await begin(program(script), ["c.example.net"], toldCa);
     await issued(stage, one.id);
+    await eventually(() => stage.host.lines.some((text) => text.includes("a DNS record was not removed")));
     expect(stage.host.lines).toContainEqual(
       expect.stringMatching(
         /^warn a DNS record was not removed after use: .*record cleanup .* ended with status 4$/,

@@ -48,6 +48,9 @@ export class AcmeError extends Error {
   }
 }
 
+export const acmeError = (error: unknown): AcmeError =>
+  error instanceof AcmeError ? error : new AcmeError("internal", String(error));
+
 const NETWORK: readonly (readonly [codes: readonly string[], words: string])[] = [
   [["ENOTFOUND", "ENODATA"], "no address is known for this name"],
   [["EAI_AGAIN", "ESERVFAIL", "ETIMEOUT"], "the DNS servers of this host did not respond"],

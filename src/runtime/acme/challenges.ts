@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
-import type { ChallengeType } from "../../model/serving.js";
+import type { ChallengeType, DnsProofsConfig } from "../../model/serving.js";
 import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
-import { type Clock, SECOND_MS } from "./clock.js";
+import { type Clock, SECOND_MS, unlessAborted } from "./clock.js";
 import type { Challenge } from "../dispatch/challenge.js";
 import type { AcmeHost, OrderedCertificate } from "./acmeHost.js";
 import { DnsProofs, proofOf } from "./dnsProofs.js";
@@ -23,6 +23,9 @@ export class OpenChallenges {
   /** Those that DNS records prove, by certificate. */
   private readonly recorded = new Map<string, readonly Proof[]>();
   private readonly dns: DnsProofs;
+  /** Removals of records that have not ended, by certificate. */
+  private readonly removals = new Map<string, Promise<void>>();
+  private readonly stopping = new AbortController();
   /** Keeps the reports to the host in order, so that the last one has the current challenges. */
   private readonly reports = new Queue();
 
@@ -41,6 +44,8 @@ export class OpenChallenges {
   ): Promise<void> {
     const proofs = challenges.filter(isRecorded).map((one) => proofOf(one.name, one.keyAuthorization));
     if (dns !== undefined && proofs.length > 0) {
+      // A provider may read all records of a name, and write them back.
+      await unlessAborted(this.removals.get(id), signal);
       this.recorded.set(id, proofs);
       await this.dns.present(dns, proofs, signal);
     }
@@ -69,11 +74,32 @@ export class OpenChallenges {
     }
   }
 
-  async close({ id, authority: { dns } }: OrderedCertificate): Promise<void> {
+  /** Does not wait: a certificate is used although a DNS provider, or a worker, does not respond. */
+  close({ id, authority: { dns } }: OrderedCertificate): void {
     const proofs = this.recorded.get(id);
     this.recorded.delete(id);
-    if (dns !== undefined && proofs !== undefined) await this.dns.remove(dns, proofs);
-    if (this.byCertificate.delete(id)) await this.report();
+    if (dns !== undefined && proofs !== undefined) this.remove(id, dns, proofs);
+    if (this.byCertificate.delete(id)) void this.report();
+  }
+
+  private remove(id: string, dns: DnsProofsConfig, proofs: readonly Proof[]): void {
+    const before = this.removals.get(id) ?? Promise.resolve();
+    const removal = before
+      .then(() => this.dns.remove(dns, proofs, this.stopping.signal))
+      .finally(() => {
+        if (this.removals.get(id) === removal) this.removals.delete(id);
+      });
+    this.removals.set(id, removal);
+  }
+
+  /** Waits briefly for the removal of records: those that stay are harmless. */
+  async stop(): Promise<void> {
+    const timer = setTimeout(
+      () => this.stopping.abort(new AcmeError("dnsUpdate", "portico stops")),
+      REMOVAL_MS,
+    );
+    await Promise.all(this.removals.values());
+    clearTimeout(timer);
   }
 
   private report(): Promise<void> {
@@ -87,6 +113,8 @@ type ServedChallenge = OpenChallenge & { readonly type: Challenge["type"] };
 const isRecorded = ({ type }: OpenChallenge): boolean => type === "dns-01";
 
 const READY_MS = 30 * SECOND_MS;
+/** For a stop or an upgrade, which waits for it. */
+const REMOVAL_MS = 2 * SECOND_MS;
 
 async function ready({ type, name, token, keyAuthorization }: ServedChallenge): Promise<Challenge> {
   if (type === "http-01") return { type, token, keyAuthorization };

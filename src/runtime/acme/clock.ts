@@ -25,3 +25,13 @@ export const systemClock: Clock = {
       signal.addEventListener("abort", done);
     }),
 };
+
+/** Waits for something that knows no signal. @throws the signal's reason, as soon as it is given */
+export async function unlessAborted(done: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
+  const waiting = new AbortController();
+  const aborted = new Promise<void>((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { signal: waiting.signal }),
+  );
+  await Promise.race([done, aborted]).finally(() => waiting.abort());
+  signal.throwIfAborted();
+}

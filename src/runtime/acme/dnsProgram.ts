@@ -29,7 +29,7 @@ export class DnsProgram implements DnsProvider {
 
   /**
    * One after the other: a provider may read all records of a name, and write them back with one more. All records are
-   * removed that can be, whatever became of the others.
+   * removed that can be, whatever became of the others, unless a call was killed: the next one would hang, too.
    */
   async write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
     const { command, credentialFile } = this.config;
@@ -39,7 +39,7 @@ export class DnsProgram implements DnsProvider {
     const failures: unknown[] = [];
     for (const { name, value } of records)
       await this.call([change, name, value], secret, signal).catch((error: unknown) => {
-        if (change === "present") throw error;
+        if (change === "present" || error instanceof Killed) throw error;
         failures.push(error);
       });
     if (failures.length > 0) throw failures[0];
@@ -53,7 +53,7 @@ export class DnsProgram implements DnsProvider {
     signal.throwIfAborted();
     const { command } = this.config;
     const began = performance.now();
-    const { why, output } = await run(this.config, args, secret, signal);
+    const { why, output, killed } = await run(this.config, args, secret, signal);
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     const said = output === "" ? "" : `: ${output}`;
     const call = `${command} ${args.join(" ")}`;
@@ -62,9 +62,13 @@ export class DnsProgram implements DnsProvider {
     this.log("warn", `${call}: ${why} ${as}`);
     // The error is what a program says last.
     const last = output.length > LAST_WORDS_MAX ? `…${output.slice(-LAST_WORDS_MAX)}` : output;
-    throw new AcmeError("dnsUpdate", `${call} ${why}${last === "" ? "" : `: ${last}`}`);
+    const detail = `${call} ${why}${last === "" ? "" : `: ${last}`}`;
+    throw killed ? new Killed("dnsUpdate", detail) : new AcmeError("dnsUpdate", detail);
   }
 }
+
+/** A call did not end by itself. */
+class Killed extends AcmeError {}
 
 /** A user who can replace the program could run any code as this process. A setuid program changes the user. */
 async function refuseUnsafe(command: string): Promise<void> {
@@ -84,6 +88,7 @@ interface Outcome {
   readonly why: string | undefined;
   /** The end of the program's output, on one line. */
   readonly output: string;
+  readonly killed: boolean;
 }
 
 function run(
@@ -119,7 +124,11 @@ function run(
     const end = (why: string | undefined): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", stop);
-      resolve({ why: killed ?? why, output: printableValue(output.trim()) });
+      resolve({
+        why: killed ?? why,
+        output: printableValue(output.trim()),
+        killed: killed !== undefined,
+      });
     };
     child.on("error", (error) => end(`cannot be run ${systemReason(error)}`));
     child.on("exit", () => setTimeout(() => (child.stdout.destroy(), child.stderr.destroy()), LAST_WORDS_MS));

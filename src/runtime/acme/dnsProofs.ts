@@ -44,13 +44,13 @@ export class DnsProofs {
   }
 
   /** A record that stays is harmless, so this is only logged. */
-  async remove(dns: DnsProofsConfig, proofs: readonly Proof[]): Promise<void> {
+  async remove(dns: DnsProofsConfig, proofs: readonly Proof[], signal: AbortSignal): Promise<void> {
     try {
       const provider = providerOf(dns, this.log);
       const records = await provider.records(proofs);
-      await provider.write("cleanup", records, new AbortController().signal);
+      await provider.write("cleanup", records, signal);
     } catch (error) {
-      const why = error instanceof AcmeError ? error.detail : String(error);
+      const why = error instanceof AcmeError ? error.detail : (error as Error).message;
       this.log("warn", `a DNS record was not removed after use: ${why}`);
     }
   }
@@ -64,7 +64,7 @@ export class DnsProofs {
     const end = this.clock.now() + waitMs;
     let waiting = [...servers];
     for (;;) {
-      const missing = await Promise.all(waiting.map((server) => missingAt(server, records)));
+      const missing = await Promise.all(waiting.map((server) => missingAt(server, records, signal)));
       waiting = waiting.filter((_, i) => missing[i] !== undefined);
       signal.throwIfAborted();
       const [first] = missing.filter((one) => one !== undefined);
@@ -80,15 +80,25 @@ const PAUSE_MS = SECOND_MS;
 const RESPONSE_MS = 5 * SECOND_MS;
 
 /** Describes the first record that a name server does not have yet; undefined if it has all. */
-async function missingAt(server: NameServer, records: readonly TxtRecord[]): Promise<string | undefined> {
-  const { address, port } = server;
+async function missingAt(
+  { address, port }: NameServer,
+  records: readonly TxtRecord[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const resolver = new Resolver({ timeout: RESPONSE_MS, tries: 1 });
   resolver.setServers([`${isIPv6(address) ? `[${address}]` : address}:${port}`]);
-  for (const { name, value } of records) {
-    const found = await resolver.resolveTxt(name).catch((error: NodeJS.ErrnoException) => error.code ?? "");
-    if (typeof found === "string") return `${address} has no TXT record ${name} (${found})`;
-    if (!found.some((pieces) => pieces.join("") === value))
-      return `${address} has a TXT record ${name}, but not with ${value}`;
+  const stop = (): void => resolver.cancel();
+  signal.addEventListener("abort", stop);
+  try {
+    for (const { name, value } of records) {
+      signal.throwIfAborted();
+      const found = await resolver.resolveTxt(name).catch((error: NodeJS.ErrnoException) => error.code ?? "");
+      if (typeof found === "string") return `${address} has no TXT record ${name} (${found})`;
+      if (!found.some((pieces) => pieces.join("") === value))
+        return `${address} has a TXT record ${name}, but not with ${value}`;
+    }
+    return undefined;
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
-  return undefined;
 }

@@ -105,6 +105,7 @@ export class AcmeEngine {
     this.stopping.abort();
     for (const [id, certificate] of this.managed) this.end(id, certificate);
     await Promise.all(this.ending.values());
+    await this.challenges.stop();
   }
 
   private begin(id: string, wanted: OrderedCertificate): void {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { printableName } from "../../model/printable.js";
-import { AcmeError } from "./acmeError.js";
+import { type AcmeError, acmeError } from "./acmeError.js";
 import type { Authority } from "./authority.js";
 import { certificateMark, contentsOf, folderOf, type Kept, readCertificate } from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./acmeClient.js";
-import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
+import { type Clock, HOUR_MS, MINUTE_MS, SECOND_MS } from "./clock.js";
 import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, OrderedCertificate } from "./acmeHost.js";
 import { Order } from "./order.js";
 import {
@@ -14,6 +14,7 @@ import {
   asksToRenew,
   type History,
   historyIn,
+  mayAskEarly,
   nextAttempt,
   nextRenewalQuestion,
   NO_HISTORY,
@@ -21,7 +22,7 @@ import {
   type Validity,
 } from "./schedule.js";
 import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
-import { failureOf } from "./refusals.js";
+import { failureOf, withWayAroundPause } from "./refusals.js";
 import { renewalId } from "./x509.js";
 
 export interface ManagedCertificateOptions {
@@ -227,7 +228,7 @@ export class ManagedCertificate {
     return this.asked.length > 0 || cutOff || this.due() <= now;
   }
 
-  /** An authority that set a time is not asked before it, even if an administrator asks or the config changes. */
+  /** An authority that set a time is not asked before it, even if the config changes; only an administrator may. */
   private isEarly(now: number): boolean {
     return (this.history.retryAt ?? 0) > now;
   }
@@ -247,7 +248,9 @@ export class ManagedCertificate {
     try {
       if (this.stopping.signal.aborted || !(await authority.mayBeAsked())) return;
       const { lastFailure } = this.history;
-      if (this.isEarly(clock.now()) && lastFailure !== undefined) this.respond(lastFailure);
+      const now = clock.now();
+      const isRefused = this.isEarly(now) && !mayAskEarly(this.history, now);
+      if (isRefused && lastFailure !== undefined) this.respond(lastFailure);
       else await this.attempt();
     } finally {
       leave();
@@ -287,15 +290,18 @@ export class ManagedCertificate {
   private async failed(error: unknown): Promise<void> {
     const { wanted, host, clock } = this.options;
     const known = acmeError(error);
-    const lastFailure = failureOf(known, wanted, clock.now());
+    const failure = failureOf(known, wanted, clock.now());
     // A renewal was requested beyond the authority's limits, and the certificate is not due. The requester gets the
     // reason; it is not recorded as a failure.
     if (known.more.notAsked === true && this.kept !== undefined && this.due() > clock.now())
-      return this.notRenewed(lastFailure);
+      return this.notRenewed(failure);
     const { retryAt, ...before } = this.history;
     const failures = before.failures + 1;
-    const later = retryTime(clock.now(), known.more.retryAt, this.kept && validityOf(this.kept).notAfter);
+    const notAfter = this.kept && validityOf(this.kept).notAfter;
+    const later = retryTime(clock.now(), known.more.retryAt, failure.code, notAfter);
     const retry = later === undefined ? {} : { retryAt: later };
+    const isLong = (later ?? 0) - clock.now() > HOUR_MS && known.more.notAsked !== true;
+    const lastFailure = isLong ? withWayAroundPause(failure, wanted) : failure;
     await this.change({ ...before, failures, lastFailure, ...retry });
     const next = new Date(this.due()).toISOString();
     const { code, message, fix } = lastFailure;
@@ -370,9 +376,6 @@ export type Asked = (response: Refusal | undefined | Promise<Refusal | undefined
 const SLEEP_MOST_MS = 10 * MINUTE_MS;
 /** How long an address that has moved goes unnoticed, and a certificate that was copied. */
 const LOOK_MS = 5 * SECOND_MS;
-
-const acmeError = (error: unknown): AcmeError =>
-  error instanceof AcmeError ? error : new AcmeError("internal", String(error));
 
 function validityOf({ leaf }: Kept): Validity {
   const { fingerprint256: fingerprint, validFrom, validTo } = leaf;

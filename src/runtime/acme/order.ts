@@ -76,7 +76,7 @@ export class Order {
     const { challenges, wanted } = this.options;
     this.pending = undefined;
     await removeState(this.path);
-    await challenges.close(wanted);
+    challenges.close(wanted);
   }
 
   /** @throws AcmeError if the authority refuses; an order that can still become a certificate is kept */

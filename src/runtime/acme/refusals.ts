@@ -33,6 +33,12 @@ export function failureOf(error: AcmeError, wanted: OrderedCertificate, at: numb
   };
 }
 
+/** For a long pause that the authority asked for. One by Portico's own limits cannot be ended. */
+export const withWayAroundPause = (failure: AcmeFailure, { names }: OrderedCertificate): AcmeFailure => ({
+  ...failure,
+  fix: `${failure.fix} The authority asked for this pause; \`portico certificates renew ${names[0]}\` tries before its end.`,
+});
+
 /** The fix for a failure that another process reports, in this process's own words. */
 export function fixFor({ code, message }: Pick<AcmeFailure, "code" | "message">, wanted: Wanted): string {
   const name = wanted.names.find((one) => message.startsWith(`${one}: `));

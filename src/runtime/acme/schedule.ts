@@ -103,16 +103,31 @@ const PASSING = new Set([
  * The authority's wish after a failure, within reason: nothing that an authority sends once may end all renewals, or let
  * a certificate expire that could have been renewed.
  *
+ * @param code of the failure
  * @param notAfter end of the certificate that there is
  */
-export function retryTime(now: number, wished: number | undefined, notAfter = Infinity): number | undefined {
+export function retryTime(
+  now: number,
+  wished: number | undefined,
+  code: string,
+  notAfter = Infinity,
+): number | undefined {
+  if (wished === undefined) return undefined;
+  const longest = code === "rateLimited" ? RETRY_MOST_MS : DAY_MS;
   const left = notAfter - now;
-  const most = left <= 0 ? HOUR_MS : Math.min(RETRY_MOST_MS, Math.max(MINUTE_MS, left / 2));
-  return wished === undefined ? undefined : Math.min(wished, now + most);
+  const most = left <= 0 ? HOUR_MS : Math.min(longest, Math.max(MINUTE_MS, left / 2));
+  return Math.min(wished, now + most);
 }
 
 /** The longest limit that an authority publishes (Let's Encrypt: certificates for the same names). */
 const RETRY_MOST_MS = 7 * DAY_MS;
+
+/**
+ * Whether an administrator may ask before the time that the authority set: only the administrator knows that a limit was
+ * lifted, or that the authority is repaired. A program that asks in a loop is not heard more often than this.
+ */
+export const mayAskEarly = ({ lastFailure }: History, now: number): boolean =>
+  Math.abs(now - (lastFailure?.at ?? 0)) >= MINUTE_MS;
 
 /** When an authority that gave no response about a renewal is asked again. */
 export const afterRenewalFailure = (now: number, failures: number): number =>
