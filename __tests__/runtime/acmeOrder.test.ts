@@ -505,6 +505,7 @@ const offered = (more: object): object => ({
 });
 
 describe("a response of an authority:", () => {
+  const NO_JSON = "badResponse: the response of /dir is not JSON, or has more than 20000 values";
   test.each<[string, () => void, string | object]>([
     [
       "a directory without URLs",
@@ -516,8 +517,26 @@ describe("a response of an authority:", () => {
       at("/dir", {}),
       "badResponse: /dir is not an ACME directory: it has no newNonce, newAccount, newOrder",
     ],
-    ["a number", at("/dir", { body: "7" }), "badResponse: the response of /dir is not JSON"],
-    ["null", at("/dir", { body: "null" }), "badResponse: the response of /dir is not JSON"],
+    ["a number", at("/dir", { body: "7" }), NO_JSON],
+    ["null", at("/dir", { body: "null" }), NO_JSON],
+    ["lists in lists", at("/dir", { body: `${"[".repeat(500_000)}${"]".repeat(500_000)}` }), NO_JSON],
+    [
+      "a certificate for tens of thousands of names",
+      () => {
+        const { "/finalize": finalize } = script;
+        let made = "";
+        script["/finalize"] = (asked, times) => {
+          const more = Array.from({ length: 20_000 }, (_, i) => `n${i}.example`);
+          made = certificateFor(asked["csr"] as string, [...NAMES, ...more]);
+          return finalize!(asked, times);
+        };
+        script["/certificate"] = () => ({ body: made });
+      },
+      {
+        code: "unusableCertificate",
+        detail: expect.stringMatching(/^it has \d{6} characters with its chain, and 65536 are allowed$/),
+      },
+    ],
     [
       "no nonce",
       at("/nonce", { headers: { "replay-nonce": "with space" } }),

@@ -1,4 +1,6 @@
 import { createHash, createHmac, createPublicKey, type KeyObject, sign } from "node:crypto";
+import * as z from "zod";
+import { Untrusted } from "../../model/untrusted.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Clock, HOUR_MS } from "./clock.js";
 import type { Response, Transport } from "./transport.js";
@@ -110,7 +112,10 @@ export class Client {
   private resource(url: string, response: Response): Resource {
     const value = parseJson(response.body);
     if (typeof value !== "object" || value === null)
-      throw new AcmeError("badResponse", `the response of ${url} is not JSON`);
+      throw new AcmeError(
+        "badResponse",
+        `the response of ${url} is not JSON, or has more than ${VALUES_MAX} values`,
+      );
     const next = linkOf(response, "next");
     return {
       value: value as Record<string, unknown>,
@@ -194,13 +199,10 @@ function linkOf({ headers }: Response, relation: string): string | undefined {
 const absolute = (url: string | undefined, base: string): string | undefined =>
   url !== undefined && URL.canParse(url, base) ? new URL(url, base).href : undefined;
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+const parseJson = (text: string): unknown => new Untrusted(Buffer.from(text)).opened(z.unknown(), VALUES_MAX);
+
+/** An order of a hundred names has a thousand. A megabyte of brackets would hold up the process. */
+const VALUES_MAX = 20_000;
 
 // Signed requests (RFC 7515) as ACME wants them: flattened JSON, ES256 for accounts, HS256 for external ones.
 

@@ -26,6 +26,11 @@ export const certificateFile = (folder: string): string => join(folder, "certifi
 
 /** A client gets all of them in each handshake; public authorities send two or three. */
 const CHAIN_MAX = 10;
+/**
+ * As PEM. OpenSSL's clients take 100 KiB of certificates (SSL_CTX_set_max_cert_list(3)), and to compare a hundred names with
+ * those of a larger one takes seconds.
+ */
+export const CHAIN_CHARACTERS_MAX = 64 * 1024;
 
 /** @throws AcmeError `file` if it is there and cannot be read */
 export async function readCertificate(folder: string): Promise<Kept | undefined> {
@@ -52,6 +57,7 @@ export const writeCertificate = (folder: string, { key, cert }: KeyPair): Promis
  * read more of it as a certificate than was checked here.
  */
 export function parse(key: string, text: string): Kept | undefined {
+  if (text.length > CHAIN_CHARACTERS_MAX) return undefined;
   const [leaf, ...issuers] = certificatesOf(text);
   if (leaf === undefined || issuers.includes(undefined) || issuers.length >= CHAIN_MAX) return undefined;
   // An invalid time would never come.

@@ -4,7 +4,14 @@ import { join } from "node:path";
 import type { AcmeHost, OrderedCertificate } from "./acmeHost.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Authority, usableKey } from "./authority.js";
-import { contentsOf, type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
+import {
+  CHAIN_CHARACTERS_MAX,
+  contentsOf,
+  type Kept,
+  parse,
+  readCertificate,
+  writeCertificate,
+} from "./certificateFile.js";
 import type { OpenChallenge, OpenChallenges } from "./challenges.js";
 import type { Resource } from "./acmeClient.js";
 import { type Clock, DAY_MS, MINUTE_MS, SECOND_MS } from "./clock.js";
@@ -290,10 +297,7 @@ export class Order {
     const { authority, wanted } = this.options;
     const { body } = await authority.download(urlOf(order, "certificate"));
     const kept = parse(this.pending!.key, body);
-    const why =
-      kept === undefined
-        ? "it is not a valid certificate for the key of the request"
-        : await this.fault(kept);
+    const why = kept === undefined ? noCertificate(body) : await this.fault(kept);
     if (kept !== undefined && why === undefined) return kept;
     // The authority counts it all the same.
     await authority.limits.issued(wanted.names);
@@ -326,6 +330,12 @@ export class Order {
       await clock.wait(wait, signal);
     }
   }
+}
+
+function noCertificate({ length }: string): string {
+  return length > CHAIN_CHARACTERS_MAX
+    ? `it has ${length} characters with its chain, and ${CHAIN_CHARACTERS_MAX} are allowed`
+    : "it is not a valid certificate for the key of the request";
 }
 
 const SHORT_LIVED = "shortlived";
