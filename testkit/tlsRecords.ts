@@ -4,49 +4,24 @@ import * as net from "node:net";
 import { Duplex } from "node:stream";
 import * as tls from "node:tls";
 
-/**
- * A client of TLS 1.3 that sends any record after its handshake, also those that no library sends. Node's own client
- * makes the handshake and tells its secret; it reads what comes back, and must send nothing more.
- */
-export class TlsRecordClient {
-  private sequence = 0;
+/** Records of TLS 1.3 in one direction, also those that no library sends. */
+export class TlsRecords {
   private key: Buffer = NONE;
   private iv: Buffer = NONE;
 
-  private constructor(
-    readonly tcp: net.Socket,
-    readonly socket: tls.TLSSocket,
+  /** @param sequence how many records were sent with the secret */
+  constructor(
     private secret: Buffer,
+    private sequence = 0,
   ) {
     this.deriveKey();
+    this.sequence = sequence;
   }
 
-  static async open(port: number, protocol: string): Promise<TlsRecordClient> {
-    const tcp = net.connect(port, "127.0.0.1");
-    let sent = "";
-    const between = new Duplex({
-      read: () => undefined,
-      write: (chunk: Buffer, _, done) => {
-        sent += chunk.toString("latin1");
-        tcp.write(chunk, () => done());
-      },
-    });
-    tcp.on("data", (chunk) => between.push(chunk)).on("close", () => between.destroy());
-    const socket = tls.connect({
-      socket: between,
-      rejectUnauthorized: false,
-      minVersion: "TLSv1.3",
-      ciphers: "TLS_AES_128_GCM_SHA256",
-      ALPNProtocols: [protocol],
-    });
-    for (const one of [tcp, between, socket]) one.on("error", () => undefined);
-    let secrets = "";
-    socket.on("keylog", (line) => (secrets += line.toString()));
-    await once(socket, "secureConnect");
-    // The end of the handshake is the first record that looks like data.
-    while (!sent.includes("\x17\x03\x03")) await new Promise(setImmediate);
-    const [, secret] = /^CLIENT_TRAFFIC_SECRET_0 \S+ (\S+)/m.exec(secrets)!;
-    return new TlsRecordClient(tcp, socket, Buffer.from(secret!, "hex"));
+  /** @param name of the secret @param secrets as Node tells them (`keylog`) */
+  static of(name: string, secrets: string, sequence = 0): TlsRecords {
+    const [, secret] = new RegExp(`^${name} \\S+ (\\S+)`, "m").exec(secrets)!;
+    return new TlsRecords(Buffer.from(secret!, "hex"), sequence);
   }
 
   data(text: string): Buffer {
@@ -59,6 +34,10 @@ export class TlsRecordClient {
     this.secret = expanded(this.secret, "traffic upd", 32);
     this.deriveKey();
     return bytes;
+  }
+
+  keyUpdates(count: number): Buffer {
+    return Buffer.concat(Array.from({ length: count }, () => this.keyUpdate()));
   }
 
   /** RFC 8446, 5.2. */
@@ -77,6 +56,87 @@ export class TlsRecordClient {
     this.iv = expanded(this.secret, "iv", 12);
     this.sequence = 0;
   }
+}
+
+const OPTIONS = { minVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const;
+
+/**
+ * A client of TLS 1.3 that sends any record after its handshake. Node's own client makes the handshake and tells its
+ * secret; it reads what comes back, and must send nothing more.
+ */
+export class TlsRecordClient {
+  private constructor(
+    readonly tcp: net.Socket,
+    readonly socket: tls.TLSSocket,
+    readonly records: TlsRecords,
+  ) {}
+
+  static async open(port: number, protocol: string): Promise<TlsRecordClient> {
+    const tcp = net.connect(port, "127.0.0.1");
+    let sent = "";
+    const between = new Duplex({
+      read: () => undefined,
+      write: (chunk: Buffer, _, done) => {
+        sent += chunk.toString("latin1");
+        tcp.write(chunk, () => done());
+      },
+    });
+    tcp.on("data", (chunk) => between.push(chunk)).on("close", () => between.destroy());
+    const socket = tls.connect({
+      ...OPTIONS,
+      socket: between,
+      rejectUnauthorized: false,
+      ALPNProtocols: [protocol],
+    });
+    for (const one of [tcp, between, socket]) one.on("error", () => undefined);
+    let secrets = "";
+    socket.on("keylog", (line) => (secrets += line.toString()));
+    await once(socket, "secureConnect");
+    // The end of the handshake is the first record that looks like data.
+    while (!sent.includes("\x17\x03\x03")) await new Promise(setImmediate);
+    return new TlsRecordClient(tcp, socket, TlsRecords.of("CLIENT_TRAFFIC_SECRET_0", secrets));
+  }
+}
+
+/**
+ * A server of TLS 1.3 that sends any record after its handshake, once it gets data; it listens nowhere yet.
+ *
+ * @param play sends what it likes
+ */
+export function tlsRecordServer(
+  identity: { readonly key: string; readonly cert: string },
+  play: (tcp: net.Socket, records: TlsRecords) => void,
+): net.Server {
+  const handshakes = tls.createServer({ ...OPTIONS, ...identity });
+  return net.createServer((tcp) => {
+    let [secrets, received, silent] = ["", 0, false];
+    // Tickets, after the client's end of the handshake.
+    let sent = 0;
+    const between = new Duplex({
+      read: () => undefined,
+      write: (chunk: Buffer, _, done) => {
+        if (!silent) tcp.write(chunk);
+        for (let i = 0; received > 1 && i < chunk.length; i += 5 + chunk.readUInt16BE(i + 3)) sent++;
+        done();
+      },
+    });
+    tcp
+      .on("data", (chunk) => (received++, between.push(chunk)))
+      .on("close", () => between.destroy())
+      .on("error", () => undefined);
+    const note = (line: Buffer): void => void (secrets += line.toString());
+    handshakes.on("keylog", note);
+    handshakes.once("secureConnection", (socket: tls.TLSSocket) => {
+      handshakes.off("keylog", note);
+      socket
+        .on("error", () => undefined)
+        .once("data", () => {
+          silent = true;
+          play(tcp, TlsRecords.of("SERVER_TRAFFIC_SECRET_0", secrets, sent));
+        });
+    });
+    handshakes.emit("connection", between);
+  });
 }
 
 const NONE = Buffer.alloc(0);

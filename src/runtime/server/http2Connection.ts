@@ -6,7 +6,7 @@ import { respondFailure } from "../dispatch/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import { closedFor } from "../listen/clientInfo.js";
 import { unsentBytes } from "../sockets/node/peer.js";
-import { TLS_FLOOD, TlsOverhead } from "../sockets/node/tcpBelowTls.js";
+import { tcpSocketOf, TLS_FLOOD, TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import { PacedReader, type Taker } from "../sockets/pacedReader.js";
 import type { WorkerContext } from "../dispatch/workerContext.js";
 import { Http2Exchange } from "./http2Exchange.js";
@@ -99,7 +99,7 @@ export class Http2Connection implements FramedConnection, Taker {
     this.input = new PacedReader(this);
     this.input.attach(socket);
     this.idleDeadline = coarseNow() + config.timeouts.requestHeadMs;
-    this.overhead = new TlsOverhead(socket);
+    this.overhead = new TlsOverhead(tcpSocketOf(socket));
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("error", () => socket.destroy());
     socket.on("close", () => guarded(this, this.closed));

@@ -4,7 +4,7 @@ import { coarseNow } from "./deadlines.js";
 import { adopt, readInto } from "./node/reads.js";
 import type { Memory } from "./memory.js";
 import { reportReset } from "./node/peer.js";
-import { TlsOverhead } from "./node/tcpBelowTls.js";
+import { tcpSocketOf, TlsOverhead } from "./node/tcpBelowTls.js";
 import { ReceiveBuffer } from "./receiveBuffer.js";
 import { PacedReader, type Taker } from "./pacedReader.js";
 import { turnIsFull } from "./turn.js";
@@ -26,7 +26,7 @@ export class ClientInput {
   private readonly reader: PacedReader;
 
   constructor(accepted: Socket, secure: boolean, taker: Taker) {
-    const overhead = secure ? new TlsOverhead(accepted as TLSSocket) : undefined;
+    const overhead = secure ? new TlsOverhead(tcpSocketOf(accepted as TLSSocket)) : undefined;
     this.overhead = overhead;
     const receive = (chunk: Buffer): void => {
       overhead?.took(chunk.length);

@@ -188,6 +188,11 @@ const FAILURES: readonly Failure[] = [
     fix: "let the upstream trust the authority of `tls.certificateFile`",
   },
   {
+    codes: /^ERR_TLS_FLOOD$/,
+    message: "it sends too many TLS messages without data",
+    fix: "repair or replace the upstream's TLS: it keeps the proxy busy",
+  },
+  {
     codes: /_UNRECOGNIZED_NAME$/,
     message: 'it does not know the name "{name}"',
     fix: "set `tls.serverName` to a name that the upstream knows",

@@ -5,6 +5,7 @@ import type { UpstreamTlsConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { keepReadableAfterWriteErrors } from "../sockets/node/peer.js";
 import { onRead, readInto } from "../sockets/node/reads.js";
+import { TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import type { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { upstreamContext } from "../tls/tlsContexts.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
@@ -154,6 +155,7 @@ export class TlsConnection implements Link {
       // buffer.
       const flows = carrier.readableFlowing === true && carrier.readableLength === 0;
       if (!carrier.push(flows ? chunk : Buffer.from(chunk))) tcp.pause();
+      else if (flows && overhead?.isFlood() === true) this.socket.destroy(new TlsFlood());
       return true;
     };
     const tcp = connectTcp({ ...options, onread: { buffer: wire, callback: received } });
@@ -165,9 +167,15 @@ export class TlsConnection implements Link {
     // Before TLS learns of this end: what came before it has then passed TLS, however long that took.
     carrier.on("end", () => (this.tcpEnded = true));
     this.socket = tls.begin(carrier);
+    let overhead: TlsOverhead | undefined = undefined;
+    this.socket.once("secureConnect", () => (overhead = new TlsOverhead(tcp)));
     tcp.on("close", () => this.socket.destroy());
     this.noteEnd();
-    if (!readInto(this.socket, buffer, receive)) this.socket.on("data", receive);
+    const take = (chunk: Buffer): void => {
+      overhead?.took(chunk.length);
+      receive(chunk);
+    };
+    if (!readInto(this.socket, buffer, take)) this.socket.on("data", take);
     // Nothing is sent to an upstream before its certificate is verified.
     this.socket.cork();
   }
@@ -184,6 +192,11 @@ export class TlsConnection implements Link {
       return push(chunk, encoding);
     };
   }
+}
+
+/** An upstream could otherwise keep a worker busy with a response that never goes on. */
+class TlsFlood extends Error {
+  readonly code = "ERR_TLS_FLOOD";
 }
 
 /** Encrypted bytes of the current read, shared by all connections. */

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Socket } from "node:net";
 import type { Server, TLSSocket } from "node:tls";
+import { coarseNow, SWEEP_MS } from "../deadlines.js";
 import { uses } from "./pieces.js";
 
 /** Makes a TLS server do the handshake on a connection that it did not accept itself. */
@@ -31,22 +32,22 @@ let handshake: AsyncLocalStorage<{ tcp: Socket | undefined }> | undefined = unde
 const tcpSockets = new WeakMap<TLSSocket, Socket>();
 
 /**
- * What a client sends that is neither data nor the frame around it. OpenSSL takes any number of messages between data
- * (KeyUpdate, RFC 8446, 4.6.3; attempts to renegotiate, RFC 5246, 7.4.1.1), and Node says nothing of them. Each costs
- * more time than its bytes show, and most get a response: the responses of a client that does not read fill the memory. No
- * honest client needs more than a few.
+ * What a peer sends that is neither data nor the frame around it. OpenSSL takes any number of messages between data
+ * (KeyUpdate and tickets, RFC 8446, 4.6; attempts to renegotiate, RFC 5246, 7.4.1.1), and Node says nothing of them. Each
+ * costs more time than its bytes show, and most get a response: the responses of a client that does not read fill the
+ * memory. No honest peer needs more than a few.
  */
 export class TlsOverhead {
-  private readonly tcp: Socket | undefined;
   /** Bytes of the connection that were looked at. */
   private seen: number;
   /** Bytes that data explains, since then. */
   private explained = 0;
   private unexplained = 0;
+  /** When some were forgiven last. */
+  private forgivenAt = -Infinity;
 
-  /** @param socket whose handshake is over; nothing is known of one whose TCP socket is not */
-  constructor(socket: TLSSocket) {
-    this.tcp = tcpSocketOf(socket);
+  /** @param tcp of a connection whose handshake is over; nothing is known of one without it */
+  constructor(private readonly tcp: Socket | undefined) {
     this.seen = this.tcp?.bytesRead ?? 0;
   }
 
@@ -55,22 +56,24 @@ export class TlsOverhead {
     this.explained += bytes + RECORD_BYTES;
   }
 
-  /** Whether there is too much of it; asked a few times a second. */
+  /** Whether there is too much of it, as long as no received bytes wait to be decrypted. */
   isFlood(): boolean {
     const now = this.tcp?.bytesRead ?? 0;
-    this.unexplained = Math.max(0, this.unexplained + now - this.seen - this.explained - FREE_BYTES);
+    const free = coarseNow() - this.forgivenAt >= SWEEP_MS / 2 ? FREE_BYTES : 0;
+    if (free > 0) this.forgivenAt = coarseNow();
+    this.unexplained = Math.max(0, this.unexplained + now - this.seen - this.explained - free);
     this.seen = now;
     this.explained = 0;
     return this.unexplained > FLOOD_BYTES;
   }
 }
 
-/** Why a connection is ended, for the error log. */
+/** Why a connection of a client is ended, for the error log. */
 export const TLS_FLOOD = "client sends too many TLS messages without data";
 
 /** Head, vector, code and padding of a record, by the cipher that needs most. */
 const RECORD_BYTES = 96;
-/** Forgiven with each look: more than a client can need that has its records padded, as RFC 8446, 5.4, allows. */
+/** Forgiven a few times a second: more than a client can need that has its records padded, as RFC 8446, 5.4, allows. */
 const FREE_BYTES = 16_384;
 /** Some thousands of the smallest messages. */
 const FLOOD_BYTES = 131_072;
