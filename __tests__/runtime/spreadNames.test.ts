@@ -74,6 +74,13 @@ test.each<[what: string, responses: (string[] | string)[], lines: string[]]>([
     [["192.0.2.2", "192.0.2.1"], ["192.0.2.1", "192.0.2.2", "192.0.2.1"], ["192.0.2.2"], ["192.0.2.2"]],
     [`${ARE}http://192.0.2.1:8000, http://192.0.2.2:8000`, `${ARE}http://192.0.2.2:8000`],
   ],
+  [
+    "a change of hundreds of addresses, shortened,",
+    [Array.from({ length: 300 }, (_, i) => `192.0.2.${100 + i}`)],
+    [
+      `${ARE}${Array.from({ length: 10 }, (_, i) => `http://192.0.2.${100 + i}:8000`).join(", ")} and 246 more`,
+    ],
+  ],
 ])("%s is logged once", async (_what, responses, lines) => {
   expect(await logged(responses)).toEqual(lines);
 });

@@ -1,6 +1,7 @@
 import dns from "node:dns";
 import type { LookupAddress } from "node:dns";
 import { connect } from "node:net";
+import { SharedLookup } from "../../src/runtime/upstream/sharedLookup.js";
 import { holdSocket } from "../../src/runtime/sockets/node/socketHolder.js";
 import { pass } from "../../testkit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
@@ -137,3 +138,17 @@ test.each([
     }
   },
 );
+
+test("of all upstreams together have two threads of Node's four, so files are still read", async () => {
+  const hanging = Array.from({ length: 5 }, () => new SharedLookup());
+  const found: unknown[] = [];
+  for (const one of hanging)
+    one.lookup("files.example.org", { all: true }, (_error, addresses) => void found.push(addresses));
+  await new Promise(setImmediate);
+  expect(asked).toHaveLength(2);
+  for (let i = 0; i < 5; i++) {
+    asked[i]!(null, []);
+    await new Promise(setImmediate);
+  }
+  expect(found).toHaveLength(5);
+});

@@ -162,7 +162,7 @@ export class ServedUpstreams {
     if (!this.setAddresses(upstream, url, addresses)) return;
     const servers = this.serversOf(upstream);
     const own = servers.filter(({ of }) => of === url).map(urlOf);
-    this.logs.write("warn", `upstream "${name}": the servers of ${url} are now ${own.join(", ")}`);
+    this.logs.write("warn", `upstream "${name}": the servers of ${url} are now ${shortList(own)}`);
     this.checks?.use(upstream, servers);
     void this.host.supervised.orderServers(this.orders);
   }
@@ -305,6 +305,14 @@ const urlOf = ({ url }: { readonly url: string }): string => url;
 interface NamedServers {
   readonly name: string;
   readonly servers: readonly KnownServer[];
+}
+
+/** A name may have hundreds of addresses, and others with each lookup. */
+const LISTED_MAX = 10;
+
+function shortList(urls: readonly string[]): string {
+  const more = urls.length - LISTED_MAX;
+  return `${urls.slice(0, LISTED_MAX).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function unknownServer(several: readonly NamedServers[], name: string, url: string): Problem | undefined {

@@ -1,5 +1,6 @@
 import { lookup, type LookupAllOptions, type LookupOptions } from "node:dns";
 import type { LookupFunction } from "node:net";
+import { Queue } from "../queue.js";
 
 type Callback = Parameters<LookupFunction>[2];
 
@@ -15,10 +16,16 @@ export class SharedLookup {
   readonly lookup: LookupFunction = (name: string, options: LookupOptions, callback: Callback): void => {
     if (this.waiting !== undefined) return void this.waiting.push(callback);
     this.waiting = [callback];
-    lookup(name, options as LookupAllOptions, (...result) => {
-      const { waiting } = this;
-      this.waiting = undefined;
-      for (const each of waiting!) each(...result);
-    });
+    void turns.enter().then((leave) =>
+      lookup(name, options as LookupAllOptions, (...result) => {
+        leave();
+        const { waiting } = this;
+        this.waiting = undefined;
+        for (const each of waiting!) each(...result);
+      }),
+    );
   };
 }
+
+/** Of all upstreams together, half of Node's threads: the others read files and write logs. */
+const turns = new Queue(2);
