@@ -8,20 +8,21 @@ import * as tls from "node:tls";
 export class TlsRecords {
   private key: Buffer = NONE;
   private iv: Buffer = NONE;
+  private sequence = 0;
 
-  /** @param sequence how many records were sent with the secret */
+  /** @param sent how many records were sent with the secret */
   constructor(
     private secret: Buffer,
-    private sequence = 0,
+    sent: number,
   ) {
     this.deriveKey();
-    this.sequence = sequence;
+    this.sequence = sent;
   }
 
   /** @param name of the secret @param secrets as Node tells them (`keylog`) */
-  static of(name: string, secrets: string, sequence = 0): TlsRecords {
+  static of(name: string, secrets: string, sent = 0): TlsRecords {
     const [, secret] = new RegExp(`^${name} \\S+ (\\S+)`, "m").exec(secrets)!;
-    return new TlsRecords(Buffer.from(secret!, "hex"), sequence);
+    return new TlsRecords(Buffer.from(secret!, "hex"), sent);
   }
 
   data(text: string): Buffer {
