@@ -537,8 +537,8 @@ describe("between two hosts", () => {
     });
     slow.end("{}\n");
     await eventually(() => got.length === 2);
-    await eventually(() => silent.every(closed), "for the handshake's time limit", { ms: 8_000 });
-    expect(Date.now() - began).toBeLessThan(7_000);
+    await eventually(() => silent.every(closed), "for the handshake's time limit", { ms: 30_000 });
+    expect(Date.now() - began).toBeLessThan(20_000);
   });
 
   test("a port that another process has is said with it, and copies are still sent", async () => {
@@ -590,7 +590,8 @@ describe("between two hosts", () => {
     const running = sharing(linkOf(port, "127.0.0.1", "127.0.0.2"), (line) => logs.push(line))
       .run(stop.signal)
       .finally(() => (ended = true));
-    await sleep(300);
+    await eventually(() => logs.length > 0);
+    await sleep(100);
     expect([ended, logs]).toEqual([
       false,
       [

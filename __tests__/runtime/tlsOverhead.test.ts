@@ -88,7 +88,7 @@ describe("an upstream", () => {
   }
 
   test("that sends KeyUpdates and no response is a bad gateway", async () => {
-    const { received, log } = await responseOf((records) => [records.keyUpdates(TOO_MANY)]);
+    const { received, log } = await responseOf((records) => [records.keyUpdates(TOO_MANY / 2)]);
     expect(received).toMatch(/^HTTP\/1\.1 502 /);
     expect(log).toMatch(/\(ERR_TLS_FLOOD\): it sends too many TLS messages without data; repair/);
   });
@@ -96,7 +96,7 @@ describe("an upstream", () => {
   test("that sends some data between them does not keep a worker busy", async () => {
     const { received, log } = await responseOf(function* (records) {
       yield records.data(HEAD);
-      for (let i = 0; i < 400; i++) yield Buffer.concat([records.data("x"), records.keyUpdates(100)]);
+      for (let i = 0; i < 100; i++) yield Buffer.concat([records.data("x"), records.keyUpdates(100)]);
     });
     expect(received).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\nx*$/);
     expect(log).toContain("ERR_TLS_FLOOD");

@@ -23,7 +23,7 @@ const IDENTITY = "portico";
 /** Two hundred certificates with the longest keys and chains that are usual are a quarter of it. */
 const LINE_MAX = 16 * 1024 * 1024;
 const CONNECT_MS = 5_000;
-const HANDSHAKE_MS = 5_000;
+const HANDSHAKE_MS = 10_000;
 const EXCHANGE_MS = 30_000;
 /** A line of the maximum length that contains only empty lists would need a gigabyte as values. */
 const VALUES_MAX = 10_000;
