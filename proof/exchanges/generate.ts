@@ -28,6 +28,9 @@ const HTTP2_BYTES_MAX = 60_000;
 /** Numbers of small pieces that go out together. */
 const MANY = [339, 340, 340, 341, 680, 1_024];
 
+/** Numbers of requests that wait for many turns; one read takes in all of them. */
+const HASTY = [300, 600, 900];
+
 /** The case of a number: the same from the same seed, whatever was made before. */
 export function caseAt(seed: number, index: number): Timeline {
   const block = Math.floor(index / BLOCK);
@@ -66,7 +69,7 @@ class Maker {
   case(): Omit<Timeline, "index"> {
     const { chance } = this;
     if (chance.is(0.1)) return { together: true, clients: this.waitingClients() };
-    if (chance.is(0.04))
+    if (chance.is(0.02))
       return { together: chance.is(0.5), clients: [this.hastyClient(), this.client("http")] };
     const count = chance.of(1, 2, 2, 3);
     const clients = Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2")));
@@ -122,26 +125,36 @@ class Maker {
     };
   }
 
-  /** Sends more requests at once than are taken in a few turns, and often leaves before the last one. */
+  /**
+   * Sends more requests at once than are taken in a few turns, and often leaves before the last one: then nothing of what
+   * waits may begin.
+   */
   private hastyClient(): ClientScript {
     const { chance } = this;
     const { exchanges, ...warming } = this.warmingClient();
-    const leaves = chance.is(0.7);
+    const protocol = chance.of("http", "https", "h2");
+    const leaves = chance.is(0.8);
     const response = { ...exchanges[0]!.response, bytes: chance.upTo(300), piece: 300 };
     // Only what the proxy responds to at once fills a turn over HTTP/1.1.
-    const own = chance.of(0, 0.9, 1, 1);
-    const count = own === 1 ? chance.of(90, 120, 160) : chance.of(30, 60, 90);
+    const own = chance.of(0, 0.9, 1, 1, 1);
+    const count = own < 1 ? chance.of(30, 60, 90) : chance.of(...(protocol === "h2" ? [90, 160] : HASTY));
+    // Without its response: the client has left before that.
+    const forever = leaves && own === 1;
     const all = Array.from({ length: count }, (_, i): ExchangeScript => {
       const isLast = i === count - 1;
       const to = !isLast && chance.is(own) ? TARGETS[chance.of("fixed", "fixed", "elsewhere")] : this.kept();
-      // The client has left before that.
-      const held = isLast && leaves && own === 1 ? "forever" : "no";
-      return { ...exchanges[0]!, to, response: { ...response, held } };
+      return { ...exchanges[0]!, to, response: { ...response, held: isLast && forever ? "forever" : "no" } };
     });
-    const after = chance.is(0.3) ? { sent: chance.part() } : { received: 1 + chance.upTo(10_000) };
+    // At the first response, while most requests wait; or anywhere.
+    const first = chance.is(forever ? 0.8 : 0.3);
+    const after = first
+      ? { received: 1 + chance.upTo(100) }
+      : chance.is(0.5)
+        ? { sent: chance.part() }
+        : { received: 1 + chance.upTo(10_000) };
     return {
       ...warming,
-      protocol: chance.of("http", "https", "h2"),
+      protocol,
       pipelined: true,
       abort: leaves ? { after, how: chance.of("reset", "reset", "all") } : undefined,
       exchanges: all,
