@@ -8,7 +8,8 @@ export type Client = (typeof CLIENTS)[number];
 
 /** Who sends a response: a server over TCP, over TLS or at a Unix socket, or the proxy from a file. */
 export const UPSTREAMS = ["http", "https", "unix"] as const;
-export type Responder = (typeof UPSTREAMS)[number] | "file";
+export type Carrier = (typeof UPSTREAMS)[number];
+export type Responder = Carrier | "file";
 
 /** How a body ends. `range`: a part of a file. A tunnel has no framing. */
 export type Framing = "length" | "chunked" | "close" | "range" | "none";

@@ -1,10 +1,34 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Exchange } from "./case.js";
 import type { Pool } from "./pool.js";
 import { readBy, Receiver, send } from "./transfer.js";
 
+/** What a server of the upstream got. */
+export interface Arrival {
+  readonly server: string;
+  readonly target: string;
+  readonly at: number;
+}
+
+/** The head that the client got; of a response that is not the expected one, also its body. */
+export interface Head {
+  readonly status: number;
+  readonly fields: IncomingHttpHeaders;
+  /** By the same clock as {@link Arrival.at}. */
+  readonly at: number;
+  text: string;
+}
+
 /** An exchange that is played: what its client and its upstream know of it. */
 export class Running {
+  /** More fields of the request. */
+  fields: OutgoingHttpHeaders = {};
+  /** Whether the response names its own URL, as its server knows it. */
+  showsUrl = false;
+  /** More than one if the proxy sent it again. */
+  readonly arrivals: Arrival[] = [];
+  head: Head | undefined;
   /** What arrives at the upstream, and at the client. */
   readonly up: Receiver;
   readonly down: Receiver;
@@ -59,6 +83,10 @@ export class Running {
     const closed = new Promise((resolve) => socket.once("close", resolve));
     if (isClient) void Promise.all([uploaded.opened, downloaded.opened]).then(() => socket.end());
     await closed;
+  }
+
+  arrived(server: string, target: string): void {
+    this.arrivals.push({ server, target, at: performance.now() });
   }
 
   leave(close: () => void): void {

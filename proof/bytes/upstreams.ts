@@ -1,75 +1,123 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { issue } from "../../testkit/certificates.js";
-import { UPSTREAMS } from "./case.js";
+import { issue, type Issued } from "../../testkit/certificates.js";
+import { type Carrier, UPSTREAMS } from "./case.js";
 import type { Running } from "./running.js";
 import { readBy, send } from "./transfer.js";
 
-/** The responders of the matrix: Node's own servers, which know each exchange by the last segment of its path. */
-export class Upstreams {
-  private constructor(
-    readonly inputs: readonly UpstreamInput[],
-    private readonly servers: readonly Server[],
-  ) {}
+/** What a server over TLS shows. */
+export type Shown = Pick<Issued, "key" | "cert">;
+
+/** One of Node's own servers, which knows each exchange by the last segment of its path. It may end, and begin again at its place. */
+export class BodyServer {
+  private server: Server | undefined;
+  private readonly sockets = new Set<Socket>();
+  private port = 0;
 
   /**
-   * @param folder where the Unix socket is
+   * @param path of its socket, if it is at one
    * @param find the exchange of an id
    */
-  static async start(folder: string, find: (id: string) => Running | undefined): Promise<Upstreams> {
-    const { key, cert } = await issue({ names: ["upstream.test"], type: "ec" });
-    const servers = { http: createServer(), https: createTlsServer({ key, cert }), unix: createServer() };
-    const path = join(folder, "upstream.sock");
-    const inputs: UpstreamInput[] = [];
-    for (const name of UPSTREAMS) {
-      const server = servers[name];
-      server.keepAliveTimeout = IDLE_MS;
-      server.requestTimeout = 0;
-      server.on("request", (...both) => serve(find, ...both));
-      server.on("upgrade", (...asked) => tunnel(find, ...asked));
-      // What the proxy gives up is seen by the exchange.
-      server.on("clientError", (_, socket) => socket.destroy());
-      server.listen(...((name === "unix" ? [path] : [0, "127.0.0.1"]) as [string]));
-      await once(server, "listening");
-      const url =
-        name === "unix" ? `unix:${path}` : `${name}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      const tls = name === "https" ? { tls: { verify: false } } : {};
-      inputs.push({ name, url, idleTimeoutMs: IDLE_MS, ...tls });
-    }
-    return new Upstreams(
-      inputs,
-      UPSTREAMS.map((name) => servers[name]),
-    );
+  constructor(
+    readonly name: string,
+    readonly carrier: Carrier,
+    private readonly path: string,
+    private readonly shown: Shown,
+    readonly find: Find,
+  ) {}
+
+  /** For the upstream's config, once it was up. */
+  get url(): string {
+    return this.carrier === "unix" ? `unix:${this.path}` : `${this.carrier}://127.0.0.1:${this.port}`;
+  }
+
+  /** What its own URLs begin with. */
+  get origin(): string {
+    return this.carrier === "unix" ? "http://localhost" : this.url;
+  }
+
+  async up(): Promise<void> {
+    const { carrier } = this;
+    const server = carrier === "https" ? createTlsServer(this.shown) : createServer();
+    server.keepAliveTimeout = IDLE_MS;
+    server.requestTimeout = 0;
+    server.on("connection", (socket: Socket) => {
+      this.sockets.add(socket);
+      socket.on("close", () => this.sockets.delete(socket));
+    });
+    server.on("request", (...both) => serve(this, ...both));
+    server.on("upgrade", (...asked) => tunnel(this, ...asked));
+    // What the proxy gives up is seen by the exchange.
+    server.on("clientError", (_, socket) => socket.destroy());
+    server.listen(...((carrier === "unix" ? [this.path] : [this.port, "127.0.0.1"]) as [string]));
+    await once(server, "listening");
+    if (carrier !== "unix") this.port = (server.address() as AddressInfo).port;
+    this.server = server;
   }
 
   /** Closes the connections that wait to be used again. */
   hangUp(): void {
-    for (const server of this.servers) server.closeIdleConnections();
+    this.server?.closeIdleConnections();
+  }
+
+  /** Ends at once, with all its connections. */
+  async kill(): Promise<void> {
+    const { server } = this;
+    this.server = undefined;
+    if (server === undefined) return;
+    const closed = once(server, "close");
+    server.close();
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+}
+
+/** The responders of the matrix, one over each carrier. */
+export class Upstreams {
+  private constructor(private readonly servers: readonly BodyServer[]) {}
+
+  /** @param folder where the Unix socket is */
+  static async start(folder: string, find: Find): Promise<Upstreams> {
+    const shown = await issue({ names: ["upstream.test"], type: "ec" });
+    const path = join(folder, "upstream.sock");
+    const servers = UPSTREAMS.map((name) => new BodyServer(name, name, path, shown, find));
+    for (const server of servers) await server.up();
+    return new Upstreams(servers);
+  }
+
+  get inputs(): readonly UpstreamInput[] {
+    return this.servers.map(({ name, carrier, url }) => ({
+      ...{ name, url, idleTimeoutMs: IDLE_MS },
+      ...(carrier === "https" ? { tls: { verify: false } } : {}),
+    }));
+  }
+
+  /** As {@link BodyServer.hangUp}. */
+  hangUp(): void {
+    for (const server of this.servers) server.hangUp();
   }
 
   async stop(): Promise<void> {
-    for (const server of this.servers) {
-      server.close();
-      server.closeAllConnections();
-    }
+    await Promise.all(this.servers.map((server) => server.kill()));
   }
 }
 
 /** Nothing is closed for idleness while cases run. */
-const IDLE_MS = 60_000;
+export const IDLE_MS = 60_000;
 
-type Find = (id: string) => Running | undefined;
+export type Find = (id: string) => Running | undefined;
 
 const idOf = ({ url }: IncomingMessage): string => url!.slice(url!.lastIndexOf("/") + 1);
 
-function serve(find: Find, request: IncomingMessage, response: ServerResponse): void {
-  const running = find(idOf(request));
+function serve(by: BodyServer, request: IncomingMessage, response: ServerResponse): void {
+  const running = by.find(idOf(request));
+  running?.arrived(by.name, request.url!);
   request.on("error", () => undefined);
   response.on("error", () => undefined);
   if (running === undefined) {
@@ -81,6 +129,7 @@ function serve(find: Find, request: IncomingMessage, response: ServerResponse): 
   const { transfer, reader, leavesAt } = exchange;
   const reads = transfer === "both" && reader === "leaving" ? "fast" : reader;
   const leave = (): void => running.leave(() => request.socket.destroy());
+  if (running.showsUrl) response.setHeader("Content-Location", `${by.origin}${request.url}`);
   if (transfer === "download") request.resume();
   else readBy(reads, request, up, leavesAt, leave);
   request.on("end", () => running.uploaded.open());
@@ -103,8 +152,9 @@ async function respond(response: ServerResponse, { exchange, down, uploaded }: R
   response.end();
 }
 
-function tunnel(find: Find, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-  const running = find(idOf(request));
+function tunnel(by: BodyServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const running = by.find(idOf(request));
+  running?.arrived(by.name, request.url!);
   if (running === undefined) {
     socket.destroy();
     return;
