@@ -1,0 +1,87 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PlannedEvent } from "./scene.js";
+import type { Stage } from "./stage.js";
+
+/** When something was so. Times are those of `performance.now`. */
+export interface Happening {
+  readonly event: PlannedEvent;
+  /** From the order for it until its end is confirmed: it may concern an exchange. */
+  mayFrom: number;
+  mayUntil: number;
+  /** From its confirmation until the order to end it: it concerns every exchange. */
+  mustFrom: number;
+  mustUntil: number;
+}
+
+type Play = (stage: Stage, happening: Happening) => Promise<void>;
+
+const now = (): number => performance.now();
+
+const PLAYS: Readonly<Record<PlannedEvent["kind"], Play>> = {
+  async outage(stage, happening) {
+    const { server, forMs } = happening.event;
+    const one = stage.servers[server]!;
+    await one.kill();
+    await sleep(forMs);
+    await one.up();
+  },
+
+  async maintenance(stage, happening) {
+    await stage.ask({ command: "maintenance", begin: { message: "A scene." } });
+    await whileInForce(happening);
+    await stage.ask({ command: "maintenance" });
+  },
+
+  /** As `portico quiesce` does around its command. */
+  async quiesce(stage, happening) {
+    const id = randomUUID();
+    const terms = { reads: false, minimumRate: 0, cutsSlow: false, refuseMs: LONG_MS, limitMs: LONG_MS };
+    await stage.ask({ command: "quiesce", id, begin: terms });
+    await stage.ask({ command: "quiesce", id, refuses: true });
+    for (;;) {
+      const { pauses } = await stage.ask({ command: "quiesce", id });
+      const { refusesSince, writes, silent } = pauses!.quiesce!;
+      if (refusesSince !== undefined && writes === 0 && silent === 0) break;
+      await sleep(POLL_MS);
+    }
+    await whileInForce(happening);
+    await stage.ask({ command: "resume", id });
+  },
+
+  async reload(stage) {
+    await stage.reload();
+  },
+
+  async upgrade(stage) {
+    await stage.upgrade();
+  },
+};
+
+async function whileInForce(happening: Happening): Promise<void> {
+  happening.mustFrom = now();
+  await sleep(happening.event.forMs);
+  happening.mustUntil = now();
+}
+
+/** @returns what happens, as it does, and its end */
+export function begin(stage: Stage): { happenings: Happening[]; over: Promise<string[]> } {
+  const happenings: Happening[] = [];
+  const playAll = stage.scene.events.map(async (event): Promise<string[]> => {
+    await sleep(event.at);
+    const happening = { event, mayFrom: now(), mayUntil: Infinity, mustFrom: Infinity, mustUntil: -Infinity };
+    happenings.push(happening);
+    try {
+      await PLAYS[event.kind](stage, happening);
+      return [];
+    } catch (error) {
+      return [`${event.kind}: ${(error as Error).message}`];
+    } finally {
+      happening.mayUntil = now();
+    }
+  });
+  return { happenings, over: Promise.all(playAll).then((faults) => faults.flat()) };
+}
+
+const LONG_MS = 60_000;
+const POLL_MS = 10;

@@ -1,0 +1,154 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ProxyConfigInput } from "../../../src/model/index.js";
+import { askMaster } from "../../../src/runtime/supervisor/askMaster.js";
+import type { ControlRequest, Done } from "../../../src/runtime/supervisor/control.js";
+import { issue } from "../../../testkit/certificates.js";
+import { type FrontEnd, startFrontEnd } from "../../../testkit/frontEnd.js";
+import { comeToRest, type Level, levelAtRest } from "../../../testkit/level.js";
+import { descriptorsOf } from "../../../testkit/processes.js";
+import { publicFolder } from "../../../testkit/publicFolder.js";
+import { FILLED_MEMORY } from "../../../testkit/sharedBundle.js";
+import { eventually } from "../../../testkit/waiting.js";
+import { HOST } from "../clients.js";
+import type { Pool } from "../pool.js";
+import type { Running } from "../running.js";
+import { BodyServer, IDLE_MS } from "../upstreams.js";
+import { contentsOf } from "./files.js";
+import type { Scene } from "./scene.js";
+
+/** The deployed proxy with the features of a scene, and the servers of its upstream. */
+export class Stage {
+  readonly running = new Map<string, Running>();
+  servers: readonly BodyServer[] = [];
+  frontEnd!: FrontEnd;
+  /** The master; an upgrade replaces it. */
+  private pid!: number;
+  private level!: Level;
+  private changes = 0;
+
+  private constructor(
+    readonly scene: Scene,
+    private readonly folder: string,
+  ) {}
+
+  static async start(scene: Scene, pool: Pool): Promise<Stage> {
+    const stage = new Stage(scene, publicFolder("portico-features-"));
+    const shown = await (certificate ??= issue({ names: ["upstream.test"], type: "ec" }));
+    stage.servers = scene.carriers.map((carrier, i) => {
+      const path = join(stage.folder, `upstream${i}.sock`);
+      return new BodyServer(`server${i}`, carrier, path, shown, (id) => stage.running.get(id));
+    });
+    for (const server of stage.servers) await server.up();
+    const unused = 1;
+    stage.frontEnd = await startFrontEnd({
+      upstreams: { web: unused, fileServer: unused, webdav: unused },
+      media: contentsOf(pool),
+      under: ["env", FILLED_MEMORY],
+      change: (config) => stage.configured(config),
+    });
+    stage.pid = stage.frontEnd.process.pid!;
+    stage.level = await levelAtRest(stage.asked);
+    return stage;
+  }
+
+  /** @throws Error if the master refuses */
+  async ask(request: ControlRequest): Promise<Done> {
+    const outcome = await askMaster(this.frontEnd.control, request, CONTROL_MS);
+    if (outcome.ok) return outcome.value;
+    throw new Error(`${request.command} is refused: ${JSON.stringify(outcome.problems)}`);
+  }
+
+  async reload(): Promise<void> {
+    const file = join(this.frontEnd.folder, "portico.json");
+    const config = JSON.parse(readFileSync(file, "utf8")) as ProxyConfigInput;
+    const [server, ...others] = config.virtualServers;
+    const more = { name: `more${++this.changes}`, path: `/more${this.changes}` };
+    const routes = [...server!.routes, { ...more, action: { type: "respond" as const, status: 204 } }];
+    writeFileSync(file, JSON.stringify({ ...config, virtualServers: [{ ...server, routes }, ...others] }));
+    await this.ask({ command: "reload" });
+  }
+
+  async upgrade(): Promise<void> {
+    const { message } = await this.ask({ command: "upgrade" });
+    this.pid = Number(/process (\d+)/.exec(message)![1]);
+  }
+
+  /** Waits until the proxy holds nothing that it did not hold at first. @returns what it still does after that time */
+  async atRest(): Promise<readonly string[]> {
+    for (const server of this.servers) server.hangUp();
+    const { kept } = await comeToRest(this.asked, this.level, REST_MS);
+    return kept;
+  }
+
+  /** Ends it. @returns its access log, and what it said that no peer is the reason for */
+  async stop(): Promise<{ access: string; odd: string[] }> {
+    const { frontEnd, pid } = this;
+    try {
+      if (pid !== frontEnd.process.pid) {
+        process.kill(pid, "SIGTERM");
+        await eventually(() => descriptorsOf(pid).length === 0, "for the master to end", { ms: END_MS });
+      } else {
+        frontEnd.process.kill("SIGTERM");
+        await eventually(() => frontEnd.process.exitCode !== null, "for the master to end", { ms: END_MS });
+      }
+      const access = readFileSync(join(frontEnd.logDirectory, ACCESS_LOG), "latin1");
+      const errors = readFileSync(join(frontEnd.logDirectory, ERROR_LOG), "latin1");
+      const odd = [...errors.split("\n"), ...frontEnd.stderr().split("\n")];
+      return { access, odd: odd.filter((line) => ODD.test(line)) };
+    } finally {
+      await frontEnd.stop();
+      for (const server of this.servers) await server.kill();
+      rmSync(this.folder, { recursive: true, force: true });
+    }
+  }
+
+  private get asked() {
+    return { process: { pid: this.pid }, control: this.frontEnd.control };
+  }
+
+  private configured(config: ProxyConfigInput): ProxyConfigInput {
+    const { parts, workers, carriers } = this.scene;
+    const log = config.logs?.error;
+    if (typeof log !== "object" || !("path" in log)) throw new Error("the deployed config has no error log");
+    const logs = join(log.path, "..");
+    const urls = this.servers.map(({ url }) => ({ url }));
+    const servers = urls.length === 1 ? urls[0]! : { servers: urls };
+    const tls = carriers.includes("https") ? { tls: { verify: false } } : {};
+    const directory = join(logs, "../media/file");
+    return {
+      ...config,
+      ...parts.config,
+      workers,
+      logs: { access: { path: join(logs, ACCESS_LOG) }, error: { path: join(logs, ERROR_LOG) } },
+      upstreams: [
+        ...(config.upstreams ?? []),
+        { name: "features", idleTimeoutMs: IDLE_MS, ...servers, ...tls, ...parts.upstream },
+      ],
+      virtualServers: [
+        {
+          name: "features",
+          serverNames: [HOST],
+          listeners: config.listeners.filter(({ name }) => name !== "redirect").map(({ name }) => name),
+          ...parts.server,
+          routes: [
+            {
+              ...{ name: "web", path: "/web", requestBodyBytesMax: 0, ...parts.proxied },
+              action: { type: "proxy", upstream: "features", ...parts.action },
+            },
+            { name: "file", path: "/file", action: { type: "staticFiles", directory, ...parts.files } },
+          ],
+        },
+        ...config.virtualServers,
+      ],
+    };
+  }
+}
+
+let certificate: ReturnType<typeof issue> | undefined;
+const ACCESS_LOG = "features.access.log";
+const ERROR_LOG = "features.error.log";
+const ODD = /\[(crit|alert|emerg)\]|exited with|was killed|uncaught|fault of portico/i;
+const CONTROL_MS = 20_000;
+const REST_MS = 12_000;
+const END_MS = 20_000;
