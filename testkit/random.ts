@@ -30,6 +30,16 @@ export class Random {
     return values[this.pick(values.length)]!;
   }
 
+  /** The same values in another order. */
+  shuffled<T>(values: readonly T[]): T[] {
+    const all = [...values];
+    for (let left = all.length; left > 1; left--) {
+      const at = this.pick(left);
+      [all[left - 1], all[at]] = [all[at]!, all[left - 1]!];
+    }
+    return all;
+  }
+
   /** A number from 0 to below 1. */
   part(): number {
     return this.next();

@@ -45,12 +45,7 @@ interface Placed {
 /** The cells of a client, in another order in each round: a cell has other neighbours then. */
 function shuffled(client: Client, seed: number, round: number): Placed[] {
   const chance = new Random(seedOf(seed, ~(round * CLIENTS.length + CLIENTS.indexOf(client))));
-  const cells: Placed[] = cellsOf(client).map((cell, place) => ({ cell, place }));
-  for (let left = cells.length; left > 1; left--) {
-    const at = chance.pick(left);
-    [cells[left - 1], cells[at]] = [cells[at]!, cells[left - 1]!];
-  }
-  return cells;
+  return chance.shuffled(cellsOf(client).map((cell, place) => ({ cell, place })));
 }
 
 const sizeOf = (seed: number, place: number, round: number): number =>

@@ -50,7 +50,7 @@ const SESSIONS = 9;
 export function* scenes(seed: number): Generator<Scene> {
   for (let number = 0, round = 0; ; round++) {
     const chance = new Random(seedOf(seed, ~round));
-    const left = new Set(shuffled(chance, PAIRS));
+    const left = new Set(chance.shuffled(PAIRS));
     for (const pair of left) {
       if (!left.has(pair)) continue;
       const features = withMore(chance, completed(pair), left);
@@ -116,7 +116,8 @@ function withMore(
   for (let more = chance.of(0, 1, 2); more > 0 && all.length < FEATURES_MAX; more--) {
     const news = (names: readonly FeatureName[]): number =>
       pairsOf(names).filter((pair) => left.has(pair)).length;
-    const others = shuffled(chance, Object.keys(FEATURES) as FeatureName[])
+    const others = chance
+      .shuffled(Object.keys(FEATURES) as FeatureName[])
       .filter((name) => !all.includes(name) && fit([...all, name]))
       .map((name) => completed([...all, name]))
       .filter((names) => names.length <= FEATURES_MAX)
@@ -127,15 +128,6 @@ function withMore(
 }
 
 const FEATURES_MAX = 4;
-
-function shuffled<T>(chance: Random, all: readonly T[]): T[] {
-  const others = [...all];
-  for (let left = others.length; left > 1; left--) {
-    const at = chance.pick(left);
-    [others[left - 1], others[at]] = [others[at]!, others[left - 1]!];
-  }
-  return others;
-}
 
 /** Bodies whose transfer is seen by what happens, and small ones. */
 const LARGE = [1_048_576, 1_500_000];

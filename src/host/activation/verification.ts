@@ -16,14 +16,15 @@ const NOTHING_FAILED: FailedBefore = new Set();
 const failureOf = ({ request, seen }: CheckedResponse): string => `${request} ${seen}`;
 
 /** Asks a host once how it serves the last deployment: what fails already is not the fault of the next one. */
-export async function failedBefore(store: Store, { probe, ...last }: Deployment): Promise<FailedBefore> {
-  if (!probe.enabled) return NOTHING_FAILED;
+export async function failedBefore(store: Store, last: Deployment): Promise<FailedBefore> {
+  if (!last.probe.enabled) return NOTHING_FAILED;
   try {
-    const rows = await responses(store, { ...last, probe });
+    const rows = await responses(store, last);
     return new Set(rows.filter((row) => !row.pass).map(failureOf));
-  } catch {
+  } catch (error) {
     // Without its config nothing is known about the last deployment.
-    return NOTHING_FAILED;
+    if (error instanceof ProblemError) return NOTHING_FAILED;
+    throw error;
   }
 }
 

@@ -28,6 +28,7 @@ export const systemClock: Clock = {
 
 /** Waits for something that knows no signal. @throws the signal's reason, as soon as it is given */
 export async function unlessAborted(done: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   const waiting = new AbortController();
   const aborted = new Promise<void>((resolve) =>
     signal.addEventListener("abort", () => resolve(), { signal: waiting.signal }),

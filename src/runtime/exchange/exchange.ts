@@ -93,8 +93,8 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   abort(): void;
 
   /**
-   * Refuses the request, and asks the client to send it over HTTP/1.1 (RFC 9113, 7: HTTP_1_1_REQUIRED); only in a protocol in
-   * which requests of a client share nothing but a connection that others may use as well.
+   * Refuses the request, and asks the client to send the request over HTTP/1.1 (RFC 9113, 7: HTTP_1_1_REQUIRED). Only
+   * HTTP/2 has it.
    */
   requireHttp1?(): void;
 
