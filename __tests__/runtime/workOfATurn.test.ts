@@ -32,6 +32,11 @@ const FRAMES_A_TURN_MAX = 6_000;
 const RECORDS = 8_000;
 const CHUNK = "1\r\nx\r\n";
 const END = "0\r\n\r\n";
+/** Enough chunks that reads get as large as they may, and what a turn has room for, with a slice more. */
+const MANY = 500_000;
+const CHUNKS_A_TURN_MAX = 65_000;
+/** Pieces after which a client that reads fast gets the largest ones: 12 MiB. */
+const FAST_PIECES = 192;
 /** Informational responses, as small as they are. */
 const INTERIM = 2_000;
 const HINTS = "HTTP/1.1 103 E\r\n\r\n".repeat(INTERIM);
@@ -65,6 +70,11 @@ beforeAll(async () => {
         return void peer.send(`${HINTS}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate`);
       if (read.startsWith("GET /ends"))
         return void peer.send(`${HINTS}HTTP/1.1 200 OK\r\n\r\nlate`).socket.end();
+      if (read.startsWith("GET /many")) {
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for (let i = 0; i < FAST_PIECES; i++) peer.send("10000\r\n").send(PIECE).send("\r\n");
+        return void peer.send(CHUNK.repeat(MANY) + END);
+      }
       if (read.startsWith("GET")) {
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").send(CHUNK.repeat(COUNT) + END);
       } else if (read.endsWith(END)) peer.send(RESPONSE);
@@ -182,6 +192,51 @@ test.each([false, true])(
     expect(count).toBeLessThan(COUNT / 100);
   },
 );
+
+/** Bytes of body that were passed on in the turn with most of them. */
+function mostBytesATurn(): () => number {
+  let most = 0;
+  let seen = 0;
+  const look = (): void => {
+    most = Math.max(most, bytes - seen);
+    seen = bytes;
+    if (counting) setImmediate(look);
+  };
+  look();
+  return () => most;
+}
+
+test("chunks of a byte are spread over turns, however many one read brings: uploads", async () => {
+  const most = mostBytesATurn();
+  const client = await connectTo(front.plainPort);
+  client.send(HEAD + CHUNK.repeat(MANY) + END);
+  await client.receives("\r\n\r\nok");
+  client.socket.destroy();
+  expect(bytes).toBe(MANY);
+  expect(most()).toBeLessThan(CHUNKS_A_TURN_MAX);
+});
+
+test("chunks of a byte are spread over turns, however many one read brings: responses", async () => {
+  const { sendData } = Http1Exchange.prototype;
+  const sent = jest.spyOn(Http1Exchange.prototype, "sendData").mockImplementation(function (
+    this: Http1Exchange,
+    piece,
+    memory,
+  ) {
+    passed += piece.length;
+    bytes = Math.max(0, passed - FAST_PIECES * PIECE.length);
+    return sendData.call(this, piece, memory);
+  });
+  let passed = 0;
+  const most = mostBytesATurn();
+  const client = connect(front.plainPort, "127.0.0.1").resume();
+  client.write("GET /many HTTP/1.1\r\nHost: a\r\n\r\n");
+  await eventually(() => bytes >= MANY);
+  client.destroy();
+  sent.mockRestore();
+  expect(bytes).toBe(MANY);
+  expect(most()).toBeLessThan(CHUNKS_A_TURN_MAX);
+});
 
 test("chunks of a byte in TLS records of their own are spread over turns", async () => {
   const { socket, hold, release } = await relayed();

@@ -35,7 +35,7 @@ const BUDGET_BYTES = 128 * 1024;
 const IDLE_BYTES: Readonly<Record<string, number>> = {
   "HTTP/1.1": 16 * 1024,
   // OpenSSL keeps the keys of an exchange by ML-KEM as long as the connection.
-  "HTTP/1.1 over TLS": 56 * 1024,
+  "HTTP/1.1 over TLS": 64 * 1024,
   "HTTP/2": 96 * 1024,
 };
 /** Code compiled meanwhile, and buffers that the worker keeps for others. */

@@ -240,7 +240,8 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
       // No further responses are made for a client that does not read its responses.
       (this.state === State.Head && this.writer.pending);
     if (waits) this.pauseInput();
-    return waits || (this.state === State.Head && at > 0 && this.input.hasEnough());
+    const isMessage = this.state === State.Head || this.state === State.Body;
+    return waits || (isMessage && at > 0 && this.input.hasEnough());
   }
 
   /** Takes bytes from `at` on and returns where it stopped. */

@@ -99,6 +99,8 @@ export class PacedReader {
     if (at < chunk.length) {
       const left = chunk.subarray(at);
       this.unread = this.takesUnread || this.buffer === undefined ? left : this.room.copy(left);
+      // A read that is too much work for one turn is not made larger, as those of a transfer are.
+      this.buffer?.release();
     }
     if (this.taker.inputPaused) this.socket.pause();
     else if (this.unread !== undefined || turnIsFull()) this.rest();

@@ -239,7 +239,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
       // The response's reader may give up with any piece of it.
       while (at < chunk.length && parser.stage !== Stage.Complete && this.response !== undefined) {
         at = parser.step(chunk, at);
-        if (parser.stage === Stage.Head && this.input.hasEnough()) break;
+        if (parser.stage <= Stage.Body && this.input.hasEnough()) break;
       }
     } catch (error) {
       if (!isInvalid(error)) throw error;
