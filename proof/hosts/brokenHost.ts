@@ -1,5 +1,6 @@
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { BREAKAGES, patternOf, SERVICES } from "./breakages.js";
+import { eventually } from "../../testkit/waiting.js";
 import { FileSyncHost, PORTICO } from "./fileSyncHost.js";
 
 /** A host with a whole front end that is broken in one way after the other, and what `portico doctor` says of it. */
@@ -33,6 +34,8 @@ export async function notServed(site: FileSyncHost): Promise<string[]> {
   return Object.entries(SERVICES).flatMap(([name, { status }]) => (isServed(name, status) ? [] : [name]));
 }
 
+const WAIT = { ms: 30_000, everyMs: 500 };
+
 /** A host of this name, broken in all ways about these things. */
 export function breakHost(name: string, ...about: readonly (keyof typeof BREAKAGES)[]): void {
   let site: FileSyncHost;
@@ -55,6 +58,8 @@ export function breakHost(name: string, ...about: readonly (keyof typeof BREAKAG
  * diagnosis, and each finds the host healed.
  */
 function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): void {
+  const isHealed = async (): Promise<boolean> => failed(await diagnosis(site())).length === 0;
+
   describe(about, () => {
     test.each(BREAKAGES[about]!)(
       "$name",
@@ -67,6 +72,8 @@ function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): v
             said: expect.stringMatching(patternOf(tries.message)),
           });
         }
+        // How long the host takes for this on a busy machine is no question here.
+        if (heals === "itself" && rows.length === 0) await eventually(isHealed, "for the host to heal", WAIT);
         const broken = await diagnosis(site());
         // A front end on both families has some rows twice.
         const ids = new Set(failed(broken).map((id) => id.replace(" on IPv6", "")));
