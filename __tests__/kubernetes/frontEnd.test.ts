@@ -258,15 +258,15 @@ describe("the pods", () => {
     };
 
     test.each<[string, PodResources | undefined, number, number?]>([
-      ["the default", undefined, 178],
-      ["256 MiB", { memory: "256Mi" }, 82],
-      ["1 GiB and two workers", { cpu: "2", memory: "1Gi" }, 182],
-      ["workers by a limit of CPUs", { cpuLimit: "1500m", memory: "1Gi" }, 182],
-      ["as many workers as memory has room for", { cpuLimit: "64", memory: "256Mi" }, 38],
-      ["decimal units", { memory: "512M" }, 169],
-      ["bytes", { memory: "536870912" }, 178],
+      ["the default", undefined, 155],
+      ["256 MiB", { memory: "256Mi" }, 70],
+      ["1 GiB and two workers", { cpu: "2", memory: "1Gi" }, 160],
+      ["workers by a limit of CPUs", { cpuLimit: "1500m", memory: "1Gi" }, 160],
+      ["as many workers as memory has room for", { cpuLimit: "64", memory: "256Mi" }, 32],
+      ["decimal units", { memory: "512M" }, 147],
+      ["bytes", { memory: "536870912" }, 155],
       ["less than a worker needs", { memory: "20Mi" }, 1],
-      ["room for more streams", { memory: "8Gi" }, 1_030, 79],
+      ["room for more streams", { memory: "8Gi" }, 1_034, 68],
       ["more than any limit", { memory: "1Ti" }, 16_384, 128],
     ])("%s", (_, resources, connections, streams = 16) => {
       expect(limitsOf(resources)).toEqual([connections, streams]);
@@ -276,8 +276,8 @@ describe("the pods", () => {
       const workers = (value: unknown) =>
         limitsOf(undefined, (made) => made.addConfigOverride("workers", value));
       expect([workers(2), workers("auto")]).toEqual([
-        [86, 16],
-        [24, 16],
+        [74, 16],
+        [20, 16],
       ]);
     });
 
@@ -295,7 +295,7 @@ describe("the pods", () => {
       expect(renderProxyConfig(stack).limits).toMatchObject({ ...limits, concurrentStreamsMax: 16 });
       expect(
         limitsOf(undefined, (made) => made.addConfigOverride("limits.concurrentStreamsMax", 100)),
-      ).toEqual([178, 100]);
+      ).toEqual([155, 100]);
     });
   });
 

@@ -79,10 +79,13 @@ function roomOf(memoryBytes: number, workers: number): number {
 const streamBytes = (headBytesMax: number): number => headBytesMax + 32 * 1024;
 
 /** The master and one worker. */
-const AT_REST_BYTES = 36 * MIB;
-const FURTHER_WORKER_BYTES = 16 * MIB;
-/** The rest is for a reload, which runs two generations for a while, and for the kernel's socket buffers. */
-const USED_SHARE = 0.75;
+const AT_REST_BYTES = 46 * MIB;
+const FURTHER_WORKER_BYTES = 18 * MIB;
+/**
+ * The rest is for a reload, which runs two generations for a while, for the kernel's socket buffers, and for what an
+ * attack leaves in a process that the next attack cannot use: the peak is up to 20 MiB above the sum of the budgets.
+ */
+const USED_SHARE = 2 / 3;
 /** Bodies that an upstream does not take, windows on loan among them. */
 const CONNECTION_BYTES = MIB;
 /** More than a browser asks for at once over HTTP/1.1; further requests wait in the client. */
