@@ -24,7 +24,8 @@ test.each([
   [4_660, 2, 16, 766],
   [4_659, 2, 16, 765],
   [4_100, 1, 128, 300],
-  [256, 1, 1, 131],
+  // Uploads of HTTP/1.1 over TLS cost more than the only stream.
+  [256, 1, 1, 77],
 ])("%d MiB and %s workers of %s streams have room for %d connections each", (mib, workers, streams, all) => {
   const stays = { headBytesMax: 32_768, concurrentStreamsMax: streams };
   expect(connectionsWithin(mib * MIB, workers, stays)).toBe(all);

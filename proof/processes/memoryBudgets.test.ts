@@ -5,6 +5,7 @@ import * as http from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
+import { LoopbackServer } from "../../testkit/peers.js";
 import { COLLECT_OPTIONS, collected } from "../../testkit/collected.js";
 import { logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
 import { freePorts } from "../../testkit/ports.js";
@@ -38,6 +39,12 @@ const IDLE_BYTES: Readonly<Record<string, number>> = {
   "HTTP/1.1 over TLS": 64 * 1024,
   "HTTP/2": 96 * 1024,
 };
+/** By protocol, of a connection whose upload the upstream does not take (HTTP/2: heldBytes.test.ts). */
+const UPLOAD_BYTES: Readonly<Record<string, number>> = {
+  "HTTP/1.1": 1024 * 1024,
+  "HTTP/1.1 over TLS": 1.75 * 1024 * 1024,
+};
+const UPLOADERS = 40;
 /** Code compiled meanwhile, and buffers that the worker keeps for others. */
 const WORKER_BYTES = 4 * 1024 * 1024;
 /** Garbage is collected before memory is measured, and what is freed goes back to the kernel at once (mallopt(3)). */
@@ -57,6 +64,8 @@ interface Ports {
 let folder: string;
 let files: ReturnType<typeof writeCertificate>;
 let upstream: http.Server;
+/** Reads nothing. */
+const deaf = new LoopbackServer((socket) => void socket.pause());
 /**
  * Ports of the proxy. For a client that does not read, the kernel takes 4 MB, which must not look as if it read; moving
  * them costs more than all else, so it takes little on the narrow ones.
@@ -81,6 +90,7 @@ beforeAll(async () => {
     send();
   });
   await listenNarrowly(upstream);
+  await deaf.listen();
   const passed = [net.createServer(), net.createServer()] as const;
   narrow = { plain: await listenNarrowly(passed[0]), tls: await listenNarrowly(passed[1]) };
   const [plain, tls] = (await freePorts(2)) as [number, number];
@@ -94,6 +104,8 @@ afterAll(async () => {
   await portico?.stop();
   upstream?.closeAllConnections();
   upstream?.close();
+  deaf.cut();
+  await deaf.close();
 });
 
 /** Listens with small send buffers for all that is accepted, as by `SendBuffer=` of systemd. @returns the port */
@@ -110,7 +122,10 @@ const fdOf = (server: net.Server): number => (server as unknown as { _handle: { 
 function start(passed: readonly net.Server[]): Promise<Portico> {
   const config = oneServer({
     logs: logsIn(folder),
-    upstreams: [{ name: "web", url: `http://127.0.0.1:${(upstream.address() as net.AddressInfo).port}` }],
+    upstreams: [
+      { name: "web", url: `http://127.0.0.1:${(upstream.address() as net.AddressInfo).port}` },
+      { name: "deaf", url: `http://127.0.0.1:${deaf.port}` },
+    ],
     listeners: Object.entries({ wide, narrow }).flatMap(([name, { plain, tls }]) => [
       loopback(`${name}-plain`, plain),
       loopback(`${name}-tls`, tls, { ...files, policy: "mozilla-intermediate" }),
@@ -119,6 +134,7 @@ function start(passed: readonly net.Server[]): Promise<Portico> {
       { name: "small", path: "/small", action: { type: "respond", status: 200, body: "small" } },
       { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
       { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "web" } },
+      { name: "deaf", path: "/deaf", action: { type: "proxy", upstream: "deaf" } },
     ],
   });
   const sockets = passed.map((server) => ({ fd: fdOf(server), name: "portico.socket" }));
@@ -302,6 +318,34 @@ describe.each(Object.keys(PROTOCOLS))("clients over %s that read nothing", (prot
     expect(grown).toBeLessThan(CLIENTS * (BUDGET_BYTES + IDLE_BYTES[protocol]!) + WORKER_BYTES);
   });
 });
+
+/** Sends a body until nobody takes more of it. */
+async function uploader(secure: boolean): Promise<net.Socket> {
+  const socket = await connect(secure, wide);
+  socket.write(`POST /deaf HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${100 * RESPONSE_BYTES}\r\n\r\n`);
+  const send = (): void => {
+    while (!socket.destroyed && socket.write(content.subarray(0, 65_536)));
+  };
+  socket.on("drain", send);
+  send();
+  return socket;
+}
+
+test.each(Object.entries(UPLOAD_BYTES))(
+  "clients over %s that upload what the upstream does not take cost %i bytes more than idle ones at most",
+  async (name, budget) => {
+    const worker = await freshWorker();
+    const secure = name.endsWith("TLS");
+    (await uploader(secure)).destroy();
+    const before = await heldBytes(worker);
+    const sockets = await Promise.all(Array.from({ length: UPLOADERS }, () => uploader(secure)));
+    await settled(() => residentBytes(worker), GROWTH);
+    const grown = (await heldBytes(worker)) - before;
+    for (const socket of sockets) socket.destroy();
+    deaf.cut();
+    expect(grown).toBeLessThan(UPLOADERS * (budget + IDLE_BYTES[name]!) + WORKER_BYTES);
+  },
+);
 
 const IDLE_CLIENTS = 500;
 

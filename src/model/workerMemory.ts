@@ -66,7 +66,8 @@ export function connectionsWithin(
   workers: number,
   { headBytesMax, concurrentStreamsMax }: Pick<Limits, "headBytesMax" | "concurrentStreamsMax">,
 ): number {
-  const each = CONNECTION_BYTES + concurrentStreamsMax * streamBytes(headBytesMax);
+  const stream = streamBytes(headBytesMax);
+  const each = Math.max(CONNECTION_BYTES + concurrentStreamsMax * stream, TLS_UPLOAD_BYTES + stream);
   return Math.max(1, Math.floor(roomOf(memoryBytes, workers) / each));
 }
 
@@ -83,11 +84,13 @@ const AT_REST_BYTES = 46 * MIB;
 const FURTHER_WORKER_BYTES = 18 * MIB;
 /**
  * The rest is for a reload, which runs two generations for a while, for the kernel's socket buffers, and for what an
- * attack leaves in a process that the next attack cannot use: the peak is up to 20 MiB above the sum of the budgets.
+ * attack leaves in a process that the next attack cannot use (docs/limits.md has the peaks).
  */
 const USED_SHARE = 2 / 3;
 /** Bodies that an upstream does not take, windows on loan among them. */
 const CONNECTION_BYTES = MIB;
+/** The same for HTTP/1.1 over TLS, which has no streams: most use one large buffer, some use two (`receiveBuffer.ts`). */
+const TLS_UPLOAD_BYTES = 1.75 * MIB;
 /** More than a browser asks for at once over HTTP/1.1; further requests wait in the client. */
 const STREAMS_USEFUL = 16;
 /** Memory that has room for more than so many connections is for more streams first. */

@@ -107,8 +107,8 @@ export class ReceiveBuffer {
         this.common = partOf(most);
         return;
       }
-      if (this.pieces) this.wanted = PIECES_BYTES_MAX;
-      else this.wanted = bytes === -1 ? OWN_BYTES_MAX : Math.min(OWN_BYTES_MAX, bytes);
+      // Pieces gather behind one another until they are written, so with pieces the buffer is never small.
+      this.wanted = bytes === -1 || this.pieces ? OWN_BYTES_MAX : Math.min(OWN_BYTES_MAX, bytes);
     }
     const size = Math.min(this.wanted, most);
     if (this.own?.bytes === size) return;
@@ -183,11 +183,6 @@ class OwnMemory implements Memory {
 const SHARED_BYTES = 65_536;
 const OWN_BYTES_MAX = 1_048_576;
 const OWN_BYTES_FIRST = 131_072;
-/**
- * Pieces gather behind one another until they are written, so this is more than is gathered (`requestWriter.ts`): with
- * 512 KiB an upload costs a tenth more. What waits may begin in one buffer and end in the other, and then both are kept.
- */
-const PIECES_BYTES_MAX = 786_432;
 const GROWN_AFTER_BYTES = 524_288;
 /** Plaintext of one TLS record (RFC 8446, 5.1). */
 const RECORD_BYTES_MAX = 16_384;
