@@ -38,9 +38,11 @@ const TABLE_SIZE = 1;
 /** One frame with as many settings as fit. */
 const settings = (name: number, value: (i: number) => number): Buffer =>
   frame(Frame.SETTINGS, 0, 0, times(2_730, (i) => join(Buffer.of(0, name), uint32(value(i)))));
-/** Odd numbers of streams, 100 a round. */
+/** Streams a round: more than the resets of three seconds, fewer than the requests of a connection. */
+const STREAMS = 700;
+/** Odd numbers of streams. */
 const streams = (bytes: (stream: number) => Buffer) => (round: number): Buffer =>
-  times(100, (i) => bytes(2 * (100 * round + i) + 1));
+  times(STREAMS, (i) => bytes(2 * (STREAMS * round + i) + 1));
 
 const RESETS = "client resets too many streams";
 const ACKNOWLEDGED = "client sends too many SETTINGS or PING frames";
