@@ -4,6 +4,7 @@ import {
   ApplicationSettings,
   type Daemon,
   Firewall,
+  type FrontEndFirewallProps,
   Host,
   type HostProps,
   Mode,
@@ -11,7 +12,7 @@ import {
   type StaticNetworkProps,
   SystemdUnit,
 } from "../../src/index.js";
-import { synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
+import { renderRoutes, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";
 import { frontEnd, newStack, problemsOf as refused, synthesize } from "../../testkit/stacks.js";
 
@@ -202,6 +203,66 @@ describe("firewall", () => {
     expect(files.firewall!.unit.path).toBe("/etc/systemd/system/portico-firewall.service");
   });
 
+  const everyPort = { host: LAN, mode: Mode.tls() };
+  const opened = (firewall: FrontEndFirewallProps): string[] =>
+    rules(frontEnd({ ...everyPort, firewall }).firewall!)
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => /(^| )(tcp|udp) dport .* accept$/.test(line) && !line.includes("sport"));
+
+  test.each<[string, FrontEndFirewallProps, string[]]>([
+    [
+      "an entry for a listener's port narrows the port",
+      { allowed: [{ port: 443, from: ["10.0.0.0/8"] }] },
+      ["tcp dport { 22, 80 } accept", "ip saddr { 10.0.0.0/8 } tcp dport 443 accept"],
+    ],
+    [
+      "an entry for the SSH server's port as well",
+      { allowed: [{ port: 22, from: ["10.0.0.0/8", "2001:db8::1"] }] },
+      [
+        "tcp dport { 80, 443 } accept",
+        "ip saddr { 10.0.0.0/8 } tcp dport 22 accept",
+        "ip6 saddr { 2001:db8::1 } tcp dport 22 accept",
+      ],
+    ],
+    [
+      "clients for all listeners leave the SSH server open",
+      { from: ["10.0.0.0/8"] },
+      ["ip saddr { 10.0.0.0/8 } tcp dport { 80, 443 } accept", "tcp dport 22 accept"],
+    ],
+    [
+      "an entry opens one port of them to everyone",
+      { from: ["10.0.0.0/8"], allowed: [{ port: 80 }, { port: 22, from: ["10.9.0.0/16"] }] },
+      [
+        "ip saddr { 10.0.0.0/8 } tcp dport { 443 } accept",
+        "tcp dport 80 accept",
+        "ip saddr { 10.9.0.0/16 } tcp dport 22 accept",
+      ],
+    ],
+    [
+      "UDP narrows nothing",
+      { allowed: [{ port: 443, protocol: "udp", from: ["10.0.0.0/8"] }] },
+      ["tcp dport { 22, 80, 443 } accept", "ip saddr { 10.0.0.0/8 } udp dport 443 accept"],
+    ],
+  ])("%s", (_, firewall, expected) => expect(opened(firewall)).toEqual(expected));
+
+  test("an entry that changes nothing is refused", () => {
+    const stack = newStack();
+    frontEnd({ ...everyPort, firewall: { allowed: [{ port: 443 }] } }, "files", stack);
+    expect(() => synthesize(stack)).toThrow(
+      /stack\/files\/Firewall\.allowed\[0\]: .*\[firewall\.no-effect\]/,
+    );
+  });
+
+  test("the table of routes shows who may reach a port", () => {
+    const from = ["10.0.0.0/8"];
+    const who = (firewall: FrontEndFirewallProps): string =>
+      renderRoutes(frontEnd({ ...everyPort, firewall })).match(/^https .*$/m)![0];
+    expect(who({ from })).toContain("10.0.0.0/8 (firewall)");
+    expect(who({ allowed: [{ port: 443, from }] })).toContain("10.0.0.0/8 (firewall)");
+    expect(who({ from, allowed: [{ port: 443 }] })).toContain("everyone");
+  });
+
   test("lets in responses to a DHCP client unless the address is static", () => {
     const network = { interface: { name: "eth0" } };
     const dhcp = (more: Parameters<typeof frontEnd>[0]) =>
@@ -230,7 +291,7 @@ describe("firewall", () => {
     (name) => {
       const stack = newStack();
       const host = new Host(stack, "host", LAN);
-      const props = { host, ports: [22], loopbackPorts: [8082], allowed: [{ port: 22 }] };
+      const props = { host, ports: [22], loopbackPorts: [8082], allowed: [{ port: 23 }] };
       const given: number[] = [...props[name as "ports" | "loopbackPorts"]];
       new Firewall(stack, "firewall", { ...props, [name]: () => given });
       given.push(0);

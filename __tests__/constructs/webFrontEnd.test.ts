@@ -2,13 +2,15 @@ import { Testing } from "cdktf";
 import {
   Action,
   Delivery,
+  Firewall,
   Host,
   Mode,
   ReverseProxy,
   WebFrontEnd,
   type WebFrontEndProps,
 } from "../../src/index.js";
-import { renderProxyConfig, resolve, synthesizedFiles } from "../../src/testing/index.js";
+import { renderProxyConfig, resolve, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
+import { DEPLOYMENT_FILE } from "../../src/model/deployment.js";
 import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 /** The front end of one ordinary application, and what its deployment expects of it. */
@@ -41,6 +43,19 @@ test("all paths of its names go to the upstream, port 80 leads to https, and oth
     ],
   });
   expect(() => Testing.synth(stack, true)).not.toThrow();
+});
+
+test.each([true, false])("a firewall beside it belongs to its deployment (activation: %s)", (activated) => {
+  const { stack, front } = made(activated ? {} : { activation: undefined });
+  const unit = (): unknown =>
+    activated
+      ? front.activation!.deployment.services.firewall
+      : /"firewall": "(.*)"/.exec(synthesizedFile(stack, DEPLOYMENT_FILE).placeholder!)?.[1];
+  expect(unit()).toBeUndefined();
+  new Firewall(stack, "firewall", { host: new Host(stack, "other", { address: "192.0.2.11" }), ports: [22] });
+  expect(unit()).toBeUndefined();
+  new Firewall(stack, "own", { host: front.host, ports: [22, 80, 443] });
+  expect(unit()).toBe("portico-firewall.service");
 });
 
 test("its activation knows the application's daemons, settings, rows and trees", () => {

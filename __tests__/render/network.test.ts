@@ -13,6 +13,7 @@ import {
   firewallUnit,
   type NetworkFileInput,
   networkFileProblems,
+  noEffectProblems,
   renderFirewall,
   renderNetworkFile,
   renderResolverFile,
@@ -175,6 +176,8 @@ describe("firewall", () => {
     dhcpClient: true,
   };
 
+  const problems = (rules: FirewallInput) => [...firewallProblems(rules), ...noEffectProblems(rules)];
+
   test("is what it was", () => {
     expectGolden("network/firewall.nft", renderFirewall(input));
     expectGolden(
@@ -190,6 +193,7 @@ describe("firewall", () => {
     ["as it is", {}],
     ["without further ports", { allowed: [] }],
     ["with a host that shares an address", { vrrpPeers: ["192.0.2.12"] }],
+    ["with clients for all ports", { from: ["10.0.0.0/8", "10.1.0.0/16", "2001:db8::/32"] }],
     ["without any port", { ports: [], loopbackPorts: [], allowed: [], dhcpClient: false }],
   ])("nft reads it back, %s", (_, more) => {
     const file = join(folder, "firewall.nft");
@@ -208,10 +212,14 @@ describe("firewall", () => {
     [{ allowed: [{ port: 1, from: ["fe80::1%eth0"] }] }, "config.bad-address", "allowed[0].from[0]"],
     [{ allowed: [{ port: 1, from: ["10.0.0.0/33"] }] }, "config.bad-address", "allowed[0].from[0]"],
     [{ allowed: [{ port: 1, from: [] }] }, "config.missing-field", "allowed[0].from"],
+    [{ from: [] }, "config.missing-field", "from"],
+    [{ from: ["10.0.0.0/8", "vpn"] }, "config.bad-address", "from[1]"],
+    [{ allowed: [{ port: 443, from: ["10.0.0.0/8"] }] }, "firewall.no-effect", "allowed[0]"],
+    [{ allowed: [{ port: 80 }] }, "firewall.no-effect", "allowed[0]"],
+    [{ allowed: [{ port: 1 }, { port: 1 }] }, "firewall.no-effect", "allowed[0]"],
+    [{ allowed: [{ port: 1 }, { port: 1, from: ["10.0.0.0/8"] }] }, "firewall.no-effect", "allowed[1]"],
   ])("%j is refused: %s %s", (more, code, path) => {
-    expect(said(firewallProblems({ ...input, ...more })).map((p) => [p.code, p.path])).toEqual([
-      [code, path],
-    ]);
+    expect(said(problems({ ...input, ...more })).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
 
   test.each<[keyof FirewallInput, (list: string) => string, readonly (number | string)[]]>([
@@ -231,6 +239,15 @@ describe("firewall", () => {
     const from = (...sources: string[]): string =>
       renderFirewall({ ...input, allowed: [{ port: 9100, from: sources }] });
     expect(from("2001:db8::/32", "10.0.0.5")).toBe(from("10.0.0.5", "2001:db8::/32"));
+  });
+
+  test("entries for one port each have an effect, for other clients and for another protocol", () => {
+    const allowed: FirewallInput["allowed"] = [
+      { port: 1, from: ["10.0.0.0/8"] },
+      { port: 1, from: ["192.0.2.1"] },
+      { port: 443, protocol: "udp" },
+    ];
+    expect(problems({ ...input, allowed })).toEqual([]);
   });
 
   test("a UDP port never belongs to a daemon", () => {

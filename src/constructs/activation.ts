@@ -150,9 +150,9 @@ export interface ActivationProps extends DoctorProps {
   /** The service that runs the proxy on the host. */
   readonly service: IProxyService;
   /**
-   * Units of the application's daemons and of the firewall. The activation stops and starts a unit when the unit's
-   * settings change.
-   * @default - none
+   * Units of the application's daemons, and the unit of a firewall that no `Firewall` of the host made. The activation
+   * stops and starts a unit when the unit's settings change.
+   * @default - no daemons; the unit of the host's `Firewall`
    */
   readonly services?: DeploymentUnits;
   /**

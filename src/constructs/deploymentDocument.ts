@@ -1,6 +1,8 @@
+import { posix } from "node:path";
 import { TerraformStack } from "cdktf";
 import type { Construct, IConstruct } from "constructs";
 import { DEPLOYMENT_FILE, type DeploymentInput, DEPLOYMENT_VERSION } from "../model/deployment.js";
+import { FIREWALL_UNIT } from "../render/index.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
@@ -27,6 +29,8 @@ export function deploymentOf(
     files: files.map(({ path, mode, sha256, role }) => ({ path, mode, sha256, role })),
     services: {
       proxy: { service: service.serviceUnit.name, socket: service.socketUnit.name },
+      // A `Firewall` of the host, whichever construct made it.
+      firewall: files.some(({ path }) => posix.basename(path) === FIREWALL_UNIT) ? FIREWALL_UNIT : undefined,
       ...services,
       keepalived,
     },

@@ -12,12 +12,14 @@ import { IPV4_PATTERN } from "../model/textRule.js";
 import {
   type AllowedPort,
   DEFAULT_HOST_PATHS,
+  FIREWALL_UNIT,
   firewallDropIn,
   type FirewallInput,
   firewallProblems,
   type FirewallRules,
   firewallUnit,
   isProgramPath,
+  noEffectProblems,
   renderFirewall,
   renderUnit,
   type Source,
@@ -82,7 +84,7 @@ export class Firewall extends Construct {
     this.unit = new SystemdUnit(this, "Unit", {
       host,
       directory: props.unitDirectory,
-      name: "portico-firewall.service",
+      name: FIREWALL_UNIT,
       unit: firewallUnit(nftPath, path),
     });
     this.dropIn = new HostFile(this, "DropIn", {
@@ -107,22 +109,30 @@ const isLate = ({ ports, loopbackPorts }: Partial<FirewallProps>): boolean =>
   typeof ports === "function" || typeof loopbackPorts === "function";
 
 const ruleProblems = (at: string, props: Partial<FirewallProps>): Problem[] => [
-  ...checkAroundTokens(firewallInput(props), firewallProblems).problems.map((p) => ({
-    ...p,
-    path: `${at}.${p.path}`,
-  })),
+  ...[
+    ...checkAroundTokens(firewallInput(props), firewallProblems).problems,
+    ...noEffectProblems(firewallInput(props)),
+  ].map((p) => ({ ...p, path: `${at}.${p.path}` })),
   ...sshPortProblems(at, props),
 ];
 
 function firewallInput(props: Partial<FirewallProps>): FirewallInput {
   const {
+    host,
     ports = [],
+    from,
     loopbackPorts = [DATABASE_PORT],
     allowed = [],
     vrrpPeers = [],
     dhcpClient = true,
   } = props;
-  return { ports: now(ports), loopbackPorts: now(loopbackPorts), allowed, vrrpPeers, dhcpClient };
+  const rest = { loopbackPorts: now(loopbackPorts), vrrpPeers, dhcpClient };
+  if (from === undefined) return { ports: now(ports), allowed, ...rest };
+  const isSsh = (port: number): boolean => port === host?.sshPort;
+  const ssh = now(ports)
+    .filter((port) => isSsh(port))
+    .map((port) => ({ port }));
+  return { ports: now(ports).filter((port) => !isSsh(port)), from, allowed: [...allowed, ...ssh], ...rest };
 }
 
 function firewallRules(props: FirewallProps): FirewallRules {
@@ -133,6 +143,7 @@ function firewallRules(props: FirewallProps): FirewallRules {
       : range;
   return {
     ...input,
+    from: input.from?.map(source),
     allowed: input.allowed.map((one) => ({ ...one, from: one.from?.map(source) })),
   };
 }
@@ -141,7 +152,7 @@ const isIpv6 = (range: string): unknown => Fn.can(Fn.regex(":", range));
 
 function lateFirewallChecks(
   at: string,
-  { ports, loopbackPorts, allowed, vrrpPeers = [] }: FirewallInput,
+  { ports, from = [], loopbackPorts, allowed, vrrpPeers = [] }: FirewallInput,
 ): LateCheck[] {
   const port = (path: string, value: number): LateCheck[] => latePort(`${at}.${path}`, value);
   const open = (path: string, value: number, protocol?: string): LateCheck[] => [
@@ -152,6 +163,7 @@ function lateFirewallChecks(
     lateText("config.bad-address", `${at}.${path}`, RANGE, value);
   return [
     ...ports.flatMap((value, i) => open(`ports[${i}]`, value)),
+    ...from.flatMap((value, j) => range(`from[${j}]`, value)),
     ...loopbackPorts.flatMap((value, i) => port(`loopbackPorts[${i}]`, value)),
     ...vrrpPeers.flatMap((peer, i) => lateText("config.bad-address", `${at}.vrrpPeers[${i}]`, PEER, peer)),
     ...allowed.flatMap((rule, i) => [
@@ -234,17 +246,23 @@ export interface FirewallProps {
   /** The host to protect. */
   readonly host: IHost;
   /**
-   * TCP ports that are open to everyone. If neither `ports` nor `allowed` contains the SSH server's port, the rules
+   * Open TCP ports. If neither `ports` nor `allowed` contains the SSH server's port, the rules
    * are refused without `acceptLockOut` (`firewall.locks-out`).
    */
   readonly ports: Ports;
+  /**
+   * Addresses and ranges that may reach `ports`, such as those of a load balancer or a VPN. The SSH server's port stays
+   * open to everyone; an entry of `allowed` for this port restricts it.
+   * @default - everyone
+   */
+  readonly from?: readonly string[];
   /**
    * TCP ports for the host only. Opening such a port is refused (`firewall.loopback-port`).
    * @default [3306]
    */
   readonly loopbackPorts?: Ports;
   /**
-   * Further ports to open.
+   * Further ports to open. An entry for a port that is open already is refused (`firewall.no-effect`).
    * @default - none
    */
   readonly allowed?: readonly AllowedPort[];
@@ -285,6 +303,7 @@ export interface FirewallProps {
 export const FIREWALL_PROPS: PropTable<FirewallProps> = {
   host: required(HOST),
   ports: required(produced(listOf(number))),
+  from: listOf(text),
   loopbackPorts: produced(listOf(number)),
   allowed: listOf(
     fields<AllowedPort>({ port: required(number), protocol: choice("tcp", "udp"), from: listOf(text) }),

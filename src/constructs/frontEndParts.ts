@@ -3,9 +3,9 @@ import { isLoopback, isWildcard, type Problem } from "../model/index.js";
 import type { virtualServerOptions } from "../model/config/config.js";
 import type { InputOf } from "../model/inferred.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../model/host.js";
-import type { HostPaths } from "../render/index.js";
 import type { Activation } from "./activation.js";
 import type { ErrorPage } from "./errorPage.js";
+import type { AllowedPort, HostPaths } from "../render/index.js";
 import { Firewall, firewallPropProblems, type FirewallProps } from "./firewall.js";
 import { type IHost, hostPropProblems, type HostProps } from "./host.js";
 import type { Listener, ListenerProps } from "./listener.js";
@@ -105,10 +105,23 @@ export interface FrontEndProps extends Pick<
 }
 
 /** Props of a `Firewall` that the front end does not set. */
-export type FrontEndFirewallProps = Omit<
+export interface FrontEndFirewallProps extends Omit<
   FirewallProps,
   "acceptLockOut" | "host" | "ports" | "loopbackPorts" | "unitDirectory"
->;
+> {
+  /**
+   * Addresses and ranges that may reach the ports of the listeners, such as those of a load balancer or a VPN. The SSH
+   * server's port stays open to everyone.
+   * @default - everyone
+   */
+  readonly from?: readonly string[];
+  /**
+   * Further ports to open. An entry for a port of a listener, or of the SSH server, says in place of the front end who
+   * may reach this port: `{ port: 443, from: ["10.0.0.0/8"] }`.
+   * @default - none
+   */
+  readonly allowed?: readonly AllowedPort[];
+}
 
 /** @internal One listener for each port of the mode, and an IPv6 one as well if the host has an IPv6 address. */
 export function addListeners(
@@ -200,11 +213,17 @@ export function addFirewall(
   return new Firewall(frontEnd, "Firewall", {
     ...props,
     host: frontEnd.host,
-    ports: () => exposedPortsOf(frontEnd),
+    ports: () => exposedPortsOf(frontEnd).filter((port) => !isNarrowed(port, props)),
     loopbackPorts: () => loopbackPortsOf(frontEnd),
     unitDirectory: frontEnd.proxy.paths.unitDirectory,
   });
 }
+
+/** Whether an entry says in place of the front end who may reach a port; only another set of clients has an effect. */
+const isNarrowed = (port: number, { allowed = [], from: others }: FrontEndFirewallProps): boolean =>
+  allowed.some(
+    (one) => one.port === port && one.protocol !== "udp" && (one.from !== undefined || others !== undefined),
+  );
 
 /** @internal The expected network around a front end. */
 export const networkOf = (frontEnd: FrontEnd) => {

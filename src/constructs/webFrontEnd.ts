@@ -130,7 +130,7 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
     const { daemons, doctor, ...described } = activation ?? {};
     const parts = {
       service: this.service,
-      services: { daemons, firewall: this.firewall?.unit.name },
+      services: { daemons },
       describe: () => ({ network: networkOf(this), ...described }),
     };
     if (activation !== undefined || host.delivery.needsActivation) {

@@ -24,7 +24,7 @@ export const network = z
       .describe("Addresses of the host, or addresses that a router translates to an address of the host."),
     portForwards: z.array(portForward).default([]).describe("Forwards that a NAT router needs."),
     dnsRecords: z.array(dnsRecord).default([]).describe("DNS records that point to the host."),
-    exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone."),
+    exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports that other hosts reach."),
     loopbackPorts: z
       .array(port("A port."))
       .default([])

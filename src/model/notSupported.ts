@@ -71,8 +71,8 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
   {
     what: "lists of allowed or denied client addresses",
     instead:
-      'Use the packet filter: `allowed: [{ port: 443, from: ["10.0.0.0/8"] }]` of `Firewall`. Or give the listener an ' +
-      "`address` that only those clients can reach.",
+      'Use the packet filter: `firewall: { from: ["10.0.0.0/8"] }` of the front end. Or give the listener an `address` ' +
+      "that only those clients can reach.",
     names: [
       ...["allow", "deny", "allowList", "denyList", "whitelist", "blacklist", "ipAllowList", "ipWhitelist"],
       ...["sourceRange", "remoteIp", "geo", "geoip"],

@@ -142,6 +142,8 @@ export const PROBLEM_CODES = {
   "network.bad-address": "Set an allowed value: systemd-networkd needs it for the static address.",
   "firewall.loopback-port":
     "Remove the port: only programs on the host itself, such as the proxy, may connect to it.",
+  "firewall.no-effect":
+    "Remove the entry. Or leave only one entry for the port, with all ranges, and remove the port from `ports` (a front end does so).",
   "firewall.locks-out":
     "Add the port to `ports` or `allowed`, set the host's `sshPort` (`false` if there is no SSH server), or set `acceptLockOut: true`.",
   "unit.fastcgi-start": "Start the application with `start`, not with `start-fastcgi`.",

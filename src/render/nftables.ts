@@ -4,8 +4,10 @@ import type { UnitDocument } from "./systemdUnit.js";
 
 /** The connections that a host accepts. */
 export interface FirewallInput {
-  /** TCP ports open to everyone. */
+  /** Open TCP ports. */
   readonly ports: readonly number[];
+  /** Addresses and ranges that may reach `ports`; everyone without this list. */
+  readonly from?: readonly string[];
   /** TCP ports that only the host itself reaches. */
   readonly loopbackPorts: readonly number[];
   readonly allowed: readonly AllowedPort[];
@@ -31,7 +33,8 @@ export interface AllowedPort {
 }
 
 /** The same, ready to be written: a range that is not known yet comes with its family, `ip` or `ip6`. */
-export interface FirewallRules extends Omit<FirewallInput, "allowed"> {
+export interface FirewallRules extends Omit<FirewallInput, "from" | "allowed"> {
+  readonly from?: readonly Source[];
   readonly allowed: readonly (Omit<AllowedPort, "from"> & { readonly from?: readonly Source[] })[];
 }
 
@@ -46,7 +49,7 @@ const TABLE = "inet portico";
  * forwarded traffic (containers) does not pass through this one.
  */
 export function renderFirewall(input: FirewallRules): string {
-  const { ports, loopbackPorts, allowed, vrrpPeers = [], dhcpClient } = input;
+  const { ports, from, loopbackPorts, allowed, vrrpPeers = [], dhcpClient } = input;
   const rules = [
     'iif "lo" accept',
     ...(loopbackPorts.length === 0
@@ -54,8 +57,8 @@ export function renderFirewall(input: FirewallRules): string {
       : [`tcp dport ${set(loopbackPorts)} counter drop comment "on loopback only"`]),
     "ct state vmap { established : accept, related : accept, invalid : drop }",
     "",
-    ...(ports.length === 0 ? [] : [`tcp dport ${set(ports)} accept`]),
-    ...allowed.flatMap(allowedRules),
+    ...(ports.length === 0 ? [] : accepted(`tcp dport ${set(ports)} accept`, from)),
+    ...allowed.flatMap((one) => accepted(`${one.protocol ?? "tcp"} dport ${one.port} accept`, one.from)),
     ...(vrrpPeers.length === 0 ? [] : [`ip saddr ${set(vrrpPeers)} ip protocol 112 accept`]),
     "",
     ...ICMP,
@@ -82,8 +85,7 @@ ${body}
 
 const set = (items: readonly (number | string)[]): string => `{ ${items.join(", ")} }`;
 
-function allowedRules({ port, protocol = "tcp", from }: FirewallRules["allowed"][number]): string[] {
-  const accept = `${protocol} dport ${port} accept`;
+function accepted(accept: string, from: readonly Source[] | undefined): string[] {
   if (from === undefined) return [accept];
   const sources = from.map((one) => (typeof one === "string" ? { family: familyOf(one), range: one } : one));
   const families = [...new Set(sources.map(({ family }) => family))].sort();
@@ -112,7 +114,7 @@ const DHCP = ["udp sport 67 udp dport 68 accept", "ip6 saddr fe80::/10 udp sport
 
 /** Problems of the accepted connections, by field. */
 export function firewallProblems(input: FirewallInput): Problem[] {
-  const { ports, loopbackPorts, allowed, vrrpPeers = [] } = input;
+  const { ports, from: fromPorts, loopbackPorts, allowed, vrrpPeers = [] } = input;
   const open = [
     ...ports.map((port, i) => [`ports[${i}]`, port, "tcp"] as const),
     ...allowed.map(({ port, protocol }, i) => [`allowed[${i}].port`, port, protocol ?? "tcp"] as const),
@@ -134,18 +136,8 @@ export function firewallProblems(input: FirewallInput): Problem[] {
         ? [problem("firewall.loopback-port", path, "must be reachable on loopback only", { received: port })]
         : [],
     ),
-    ...allowed.flatMap(({ from = [] }, i) =>
-      from.flatMap((range, j) =>
-        isCidr(range) && !range.includes("%")
-          ? []
-          : [
-              problem("config.bad-address", `allowed[${i}].from[${j}]`, "is neither an address nor a range", {
-                received: range,
-                allowed: "an IP address or a CIDR range such as 10.0.0.0/8",
-              }),
-            ],
-      ),
-    ),
+    ...rangeProblems("from", fromPorts),
+    ...allowed.flatMap(({ from }, i) => rangeProblems(`allowed[${i}].from`, from)),
     ...vrrpPeers.flatMap((peer, i) =>
       isIPv4(peer)
         ? []
@@ -156,23 +148,54 @@ export function firewallProblems(input: FirewallInput): Problem[] {
             }),
           ],
     ),
-    ...allowed.flatMap(({ from }, i) =>
-      from?.length === 0
-        ? [
-            problem(
-              "config.missing-field",
-              `allowed[${i}].from`,
-              "is empty: no client could reach the port",
-              {
-                allowed: "at least one address or range",
-                fix: "List the addresses that may reach the port, or remove `from` to allow all addresses.",
-              },
-            ),
-          ]
-        : [],
-    ),
   ];
 }
+
+function rangeProblems(path: string, from: readonly string[] | undefined): Problem[] {
+  if (from?.length === 0) {
+    const fix = "List the addresses that may reach the port, or remove `from` to allow all addresses.";
+    const more = { allowed: "at least one address or range", fix };
+    return [problem("config.missing-field", path, "is empty: no client could reach the port", more)];
+  }
+  return (from ?? []).flatMap((range, j) =>
+    isCidr(range) && !range.includes("%")
+      ? []
+      : [
+          problem("config.bad-address", `${path}[${j}]`, "is neither an address nor a range", {
+            received: range,
+            allowed: "an IP address or a CIDR range such as 10.0.0.0/8",
+          }),
+        ],
+  );
+}
+
+/** Entries that change nothing. Numbers that are no ports are left out: two that are not known yet may differ. */
+export const noEffectProblems = (input: FirewallInput): Problem[] =>
+  input.allowed.flatMap(({ port }, i) =>
+    !isPort(port) || hasEffect(input, i)
+      ? []
+      : [
+          problem("firewall.no-effect", `allowed[${i}]`, "has no effect: the port is open already", {
+            received: port,
+          }),
+        ],
+  );
+
+/** Whether an entry decides who reaches its port: not if `ports` or an entry for everyone opens the port already. */
+function hasEffect({ ports, allowed }: FirewallInput, i: number): boolean {
+  const { port, protocol = "tcp", from } = allowed[i]!;
+  if (protocol === "tcp" && ports.includes(port)) return false;
+  return !allowed.some(
+    (one, j) =>
+      one.port === port &&
+      (one.protocol ?? "tcp") === protocol &&
+      one.from === undefined &&
+      (from !== undefined || j > i),
+  );
+}
+
+/** Name of the unit of a firewall. */
+export const FIREWALL_UNIT = "portico-firewall.service";
 
 /** `portico-firewall.service`: loads the rules before the network comes up, and removes only its own rules. */
 export function firewallUnit(nft: string, ruleSet: string): UnitDocument {

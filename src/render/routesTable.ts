@@ -5,8 +5,10 @@ import type { AllowedPort } from "./nftables.js";
 
 /** The clients that a packet filter lets through to the ports of listeners. */
 export interface Openings {
-  /** Open TCP ports, without limits on the clients. */
+  /** Open TCP ports. */
   readonly ports: readonly number[];
+  /** Addresses that may reach `ports`; everyone without this list. */
+  readonly from?: readonly string[];
   /** Further ports, some of them only for certain addresses. */
   readonly allowed: readonly AllowedPort[];
 }
@@ -89,8 +91,13 @@ function who({ address, port, proxyProtocol }: Asked, openings: Openings | undef
 }
 
 function letIn(port: number, openings: Openings | undefined): string {
-  if (openings === undefined || openings.ports.includes(port)) return "everyone";
-  const rules = openings.allowed.filter((rule) => rule.port === port && rule.protocol !== "udp");
+  if (openings === undefined) return "everyone";
+  const { ports, from: portsFrom } = openings;
+  const all = [
+    ...(ports.includes(port) ? [{ port, protocol: "tcp", from: portsFrom }] : []),
+    ...openings.allowed,
+  ];
+  const rules = all.filter((rule) => rule.port === port && rule.protocol !== "udp");
   if (rules.some(({ from }) => from === undefined)) return "everyone";
   const from = rules.flatMap((rule) => rule.from ?? []);
   return from.length === 0 ? "this host (firewall)" : `${list([...new Set(from)])} (firewall)`;

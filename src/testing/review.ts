@@ -64,5 +64,5 @@ function reviewed(helper: string, target: ProxyConfig | IConstruct): Reviewed {
 function openingsOf({ host, node }: ReverseProxy): Openings | undefined {
   const firewalls = node.root.node.findAll().filter((one) => one instanceof Firewall);
   const input = firewalls.map(({ opened }) => opened()).find((one) => one.host === host)?.input;
-  return input === undefined || hasTokens([input.ports, input.allowed]) ? undefined : input;
+  return input === undefined || hasTokens([input.ports, input.from, input.allowed]) ? undefined : input;
 }

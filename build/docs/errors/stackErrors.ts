@@ -216,6 +216,10 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
     'new Firewall(stack, "firewall", { host, ports: [22, 80, 8000], loopbackPorts: [8000] });',
     "The firewall would open the port to other hosts, but only the host itself may reach the service on this port.",
   ),
+  "firewall.no-effect": entry(
+    'new Firewall(stack, "firewall", { host, ports: [22, 80, 443], allowed: [{ port: 443, from: ["10.0.0.0/8"] }] });',
+    "Another rule lets everyone in at this port, so the ranges of the entry would keep nobody out.",
+  ),
   "firewall.locks-out": entry(
     'new Firewall(stack, "firewall", { host, ports: [80, 443] });',
     "The firewall would block ssh, so the host would be reachable only on its console. Set `acceptLockOut: true` if this is intended.",

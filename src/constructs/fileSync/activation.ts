@@ -4,7 +4,6 @@ import type { SettingsFile } from "../../model/index.js";
 import { Activation, type ActivationProps } from "../activation.js";
 import { describeHost } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
-import type { Firewall } from "../firewall.js";
 import { networkOf } from "../frontEndParts.js";
 import type { IHost } from "../host.js";
 import type { Mode } from "../mode.js";
@@ -16,7 +15,6 @@ import type { FileSyncActivationProps } from "./activationProps.js";
 interface ActivatedFrontEnd extends Construct {
   readonly host: IHost;
   readonly service: ProxyService;
-  readonly firewall?: Firewall;
   readonly mode: Mode;
   readonly proxy: ReverseProxy;
 }
@@ -43,7 +41,7 @@ function activationProps(
   { application, settings }: ActivatedApplication,
   props: FileSyncActivationProps,
 ): ActivationProps {
-  const { firewall, service } = frontEnd;
+  const { service } = frontEnd;
   const edited = settings?.map(({ name }) => name);
   return {
     service,
@@ -55,7 +53,6 @@ function activationProps(
           ? {}
           : { restartOn: restartOn.filter((name) => edited?.includes(name) ?? true) }),
       })),
-      firewall: firewall?.unit.name,
     },
     describe: () => describe(frontEnd, { application, settings }, props),
     doctor: props.doctor,
