@@ -28,7 +28,7 @@ const NEEDS = [
   { tests: "proof/servers/", programs: ["haproxy"], root: false },
   { tests: "proof/diagnosis/", programs: ["python3"], root: true },
   { tests: "proof/processes/container.test.ts", programs: ["unshare", "setpriv", "findmnt"], root: true },
-  { tests: "proof/processes/firewall.test.ts", programs: ["unshare", "ip", "nft"], root: true },
+  { tests: "proof/firewall/", programs: ["unshare", "ip", "nft"], root: true },
   { tests: "proof/monitoring/", programs: ["promtool"], root: false },
   { tests: "proof/package/image.test.ts", programs: ["podman", "runc"], root: true },
   { tests: "proof/package/compose.test.ts", programs: ["podman", "runc", "python3"], root: true },

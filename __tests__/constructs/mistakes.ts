@@ -789,7 +789,6 @@ const elsewhere = of("what other proxies do", [
     "sessions that two cookies bind",
     upstream({ url: undefined, servers: TWO, sticky: { cookie: "a", applicationCookie: "b" } }),
   ],
-  ["checks of a single server", upstream({ url: "http://10.0.0.7:8000", health: { tcp: true } })],
   [
     "checks that connect and ask",
     upstream({ url: undefined, servers: TWO, health: { tcp: true, path: "/ping" } }),

@@ -32,7 +32,6 @@ test.each<[field: string, Partial<UpstreamInput>]>([
   ["spread", { url: URL, spread: true }],
   ["spread", { servers: TWO, spread: true }],
   ["sticky", { url: "http://web.internal:8000", sticky: { cookie: "a" } }],
-  ["health", { url: "http://web.internal:8000", health: {} }],
   [
     "servers",
     {
@@ -56,6 +55,10 @@ test("connections with a PROXY protocol header are not kept, and how many are is
     "config.used-once upstreams[0].idleTimeoutMs",
   ]);
   expect(parsed({ url: URL, proxyProtocol: "v1", idleConnectionsMax: 0 }).ok).toBe(true);
+});
+
+test("a single server may have checks, which watch it", () => {
+  expect(parsed({ url: URL, health: {} }).ok).toBe(true);
 });
 
 test("a name that is spread may have sessions and checks", () => {

@@ -4,13 +4,17 @@ import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import type { Counts } from "../../src/runtime/counting/counts.js";
 import type { PauseOrder } from "../../src/runtime/dispatch/pauses.js";
 import type { SeenTransfers } from "../../src/runtime/dispatch/transfers.js";
-import type { ListedServer } from "../../src/runtime/supervisor/listedUpstreams.js";
+import type { OverviewServer } from "../../src/runtime/status/overview.js";
+import type { ListedServer, ListedUpstream } from "../../src/runtime/supervisor/listedUpstreams.js";
+import { masterGauges } from "../../src/runtime/supervisor/servedCounts.js";
 import { ServedOverview } from "../../src/runtime/supervisor/servedOverview.js";
+import { Outcomes } from "../../src/runtime/supervisor/serverStates.js";
 
 /** What the status page, its data and `portico status` are told, by what those know who make it up. */
 
 const URLS = [1, 2, 3, 4, 5].map((n) => `http://10.0.0.${n}:80`);
 const DAY_MS = 86_400_000;
+const FAILING = { state: "failing" as const, why: "connection_refused" };
 
 function parsed(): ProxyConfig {
   const result = parseConfig(
@@ -34,6 +38,7 @@ function parsed(): ProxyConfig {
 const CONFIG = parsed();
 
 interface Known {
+  readonly listed?: readonly ListedUpstream[];
   readonly servers?: readonly ListedServer[];
   readonly seen?: readonly (readonly [number, SeenTransfers | undefined])[];
   readonly pauses?: PauseOrder;
@@ -42,19 +47,31 @@ interface Known {
 }
 
 let counts: Counts;
+let outcomes: Outcomes;
 let served: ServedOverview | undefined;
-beforeEach(() => (counts = {}));
+beforeEach(() => {
+  counts = {};
+  outcomes = new Outcomes();
+});
 afterEach(() => served?.stop());
 
-function overviewOf({ servers = [], seen = [], pauses, certificates = [], isStopping = false }: Known = {}) {
+function overviewOf({
+  listed,
+  servers = [],
+  seen = [],
+  pauses,
+  certificates = [],
+  isStopping = false,
+}: Known = {}) {
   const sources = {
     supervised: { transfers: () => Promise.resolve(seen) },
     upstreams: {
-      list: () => Promise.resolve({ message: "", warnings: [], upstreams: [{ name: "web", servers }] }),
+      list: () =>
+        Promise.resolve({ message: "", warnings: [], upstreams: listed ?? [{ name: "web", servers }] }),
     },
     pauses: { order: pauses ?? { maintenance: [] } },
     certificates: { list: () => ({ certificates: certificates as never }) },
-    counts: { now: () => Promise.resolve(counts) },
+    counts: { now: () => Promise.resolve(counts), outcomes },
   };
   const logs = { recent: { list: [] } } as never;
   served = new ServedOverview(sources, logs, () => ({ config: CONFIG, generation: 3, isStopping }));
@@ -62,7 +79,15 @@ function overviewOf({ servers = [], seen = [], pauses, certificates = [], isStop
 }
 
 test("the state of one of several servers is the strongest that there is", async () => {
-  const usual = { backup: false, inProgress: 0, drained: false, down: false, outIn: 0, ignoredIn: 0 };
+  const usual = {
+    backup: false,
+    inProgress: 0,
+    drained: false,
+    down: false,
+    outIn: 0,
+    ignoredIn: 0,
+    checked: true,
+  };
   const states = [
     { drained: true, down: true, outIn: 1 },
     { down: true, outIn: 1 },
@@ -93,16 +118,63 @@ test("a single server fails as often as requests of its routes did in the last m
     ],
   });
   const one = { url: "http://10.0.0.9:80", backup: false };
-  expect((await overviewOf().now()).upstreams[0]!.servers).toEqual([{ ...one, state: "up", failures: 0 }]);
+  expect((await overviewOf().now()).upstreams[0]!.servers).toEqual([
+    { ...one, state: "unasked", failures: 0 },
+  ]);
+  outcomes.add({ upstreamResponses: [{ labels: ["one", one.url], values: [1] }] });
   counts = failed(9, 1, 0, 0);
   const overview = overviewOf();
   overview.begin();
   await new Promise(setImmediate);
   counts = failed(12, 3, 2, 50);
   expect((await overview.now()).upstreams[0]!.servers).toEqual([
-    { ...one, state: "failing", failures: 7, why: "dns_error" },
+    { ...one, state: "up", failures: 7, why: "dns_error" },
   ]);
 });
+
+const ONE = "http://10.0.0.9:80";
+const responses = (n: number): Counts => ({ upstreamResponses: [{ labels: ["one", ONE], values: [n] }] });
+const refusals = (n: number): Counts => ({
+  upstreamFailures: [{ labels: ["one", ONE, "connection_refused"], values: [n] }],
+});
+type State = Pick<OverviewServer, "state" | "inProgress" | "why">;
+const DOWN = { down: true, checked: true, why: "status 500" };
+
+test.each<[what: string, batches: Counts[], checks: Partial<ListedServer> | undefined, state: State]>([
+  ["nobody asked", [], undefined, { state: "unasked" }],
+  ["workers counted nothing", [{ ...responses(0), ...refusals(0) }], undefined, { state: "unasked" }],
+  ["responded", [responses(3)], undefined, { state: "up" }],
+  ["responded before it failed", [responses(3), refusals(1), {}], undefined, FAILING],
+  ["responded after it failed", [refusals(1), responses(3)], undefined, { state: "up" }],
+  ["responded to a repeated request", [{ ...refusals(1), ...responses(1) }], undefined, { state: "up" }],
+  ["no check has reached", [], { checked: false }, { state: "unasked", inProgress: 4 }],
+  ["checks reach", [], { checked: true }, { state: "up", inProgress: 4 }],
+  ["fails its checks", [responses(1)], DOWN, { state: "down", why: "status 500", inProgress: 4 }],
+  ["checks reach, and a request does not", [refusals(1)], { checked: true }, { ...FAILING, inProgress: 4 }],
+])(
+  "the only server of an upstream that %s: page and metrics show one state",
+  async (_, batches, checks, state) => {
+    for (const batch of batches) outcomes.add(batch);
+    const server = {
+      url: ONE,
+      backup: false,
+      inProgress: 4,
+      drained: false,
+      down: false,
+      outIn: 0,
+      ignoredIn: 0,
+    };
+    const listed =
+      checks === undefined ? [] : [{ name: "one", servers: [{ ...server, checked: false, ...checks }] }];
+    const overview = overviewOf({ listed });
+    overview.begin();
+    const { upstreams } = await overview.now();
+    expect(upstreams[0]!.servers).toEqual([{ url: ONE, backup: false, failures: 0, ...state }]);
+    const gauges = masterGauges([], listed, CONFIG, outcomes).upstreamUp!;
+    const up = gauges.find(({ labels: [name] }) => name === "one")?.values[0];
+    expect(up).toBe(state.state === "unasked" ? undefined : Number(state.state === "up"));
+  },
+);
 
 test("of the transfers of all workers those are shown that moved most, the oldest first; the others are counted", async () => {
   const of = (from: number, more: number): SeenTransfers =>

@@ -1,7 +1,7 @@
 import { parseConfig, type ProxyConfig, type UpstreamInput } from "../../src/model/index.js";
-import type { Counts } from "../../src/runtime/counting/counts.js";
 import { Queue } from "../../src/runtime/queue.js";
 import { masterGauges } from "../../src/runtime/supervisor/servedCounts.js";
+import { Outcomes } from "../../src/runtime/supervisor/serverStates.js";
 import { ServedUpstreams } from "../../src/runtime/supervisor/servedUpstreams.js";
 import type { SeenServer, ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 
@@ -22,6 +22,7 @@ function configOf(...upstreams: UpstreamInput[]): ProxyConfig {
 
 const SEVERAL: UpstreamInput = { name: "web", servers: [{ url: A }, { url: B }] };
 const SINGLE: UpstreamInput = { name: "one", url: ONE };
+const CHECKED: UpstreamInput = { ...SINGLE, health: { path: "/ok" } };
 
 /** @param workers what each of them sees of the servers of `web` */
 function servedBy(
@@ -44,15 +45,22 @@ function servedBy(
   return served;
 }
 
-const upIn = (config: ProxyConfig, served: ServedUpstreams, ofWorkers: Counts = {}) =>
+/** What metrics say once a request to each of these servers met a response. */
+const upIn = (config: ProxyConfig, served: ServedUpstreams, ...asked: readonly string[]) =>
   served
     .listed()
     .then((listed) =>
-      masterGauges([], listed, config, ofWorkers).upstreamUp!.map(({ labels, values }) => [
+      masterGauges([], listed, config, outcomesOf(asked)).upstreamUp!.map(({ labels, values }) => [
         ...labels,
         ...values,
       ]),
     );
+
+function outcomesOf(asked: readonly string[]): Outcomes {
+  const outcomes = new Outcomes();
+  outcomes.add({ upstreamResponses: asked.map((url) => ({ labels: ["web", url], values: [1] })) });
+  return outcomes;
+}
 
 const IN = { url: A, inProgress: 1, out: false, ignored: false };
 const OUT = { url: A, inProgress: 0, out: true, ignored: false, why: "refused" };
@@ -77,20 +85,10 @@ test.each<[what: string, order: object, workers: SeenServer[], down: string | un
     workers.map((one) => [one, other]),
   );
   expect(await served.down()).toEqual(down === undefined ? [] : [{ upstream: "web", url: A, why: down }]);
-  expect(await upIn(config, served)).toEqual([
+  expect(await upIn(config, served, A, B)).toEqual([
     ["web", A, up],
     ["web", B, 1],
   ]);
-});
-
-test.each([
-  [[], 1],
-  [[{ labels: ["one", ONE], values: [1] }], 0],
-  [[{ labels: ["one", ONE], values: [0] }], 1],
-  [[{ labels: ["web", A], values: [1] }], 1],
-])("a single server is up, unless workers leave it out, as in %j: %d", async (upstreamOut, up) => {
-  const config = configOf(SINGLE);
-  expect(await upIn(config, servedBy(config, {}), { upstreamOut })).toEqual([["one", ONE, up]]);
 });
 
 test.each([
@@ -101,12 +99,30 @@ test.each([
   const config = configOf({ name: "web", url: NAME, spread: true });
   const orders = downs.map((down, i) => [[A, B][i]!, { drained: false, down, of: NAME }]);
   const served = servedBy(config, { web: Object.fromEntries(orders) as never });
-  expect(await upIn(config, served)).toEqual([["web", NAME, up]]);
+  expect(await upIn(config, served, NAME)).toEqual([["web", NAME, up]]);
 });
 
 test("the end of a certificate is counted in seconds, under its first name", () => {
   const listed = { names: ["a.example", "b.example"], from: "ca", notAfter: 5_000 } as never;
-  expect(masterGauges([listed], [], configOf(), {}).certificateEnd).toEqual([
+  expect(masterGauges([listed], [], configOf(), new Outcomes()).certificateEnd).toEqual([
     { labels: ["a.example", "ca"], values: [5] },
   ]);
+});
+
+test("the only server of an upstream with checks is watched: it can be down, and is not drained", async () => {
+  const config = configOf(SEVERAL, CHECKED);
+  const orders = { one: { [ONE]: { drained: false, down: true, why: "status 500" } } };
+  const served = servedBy(config, orders);
+  expect(await served.down()).toEqual([{ upstream: "one", url: ONE, why: "status 500" }]);
+  const { upstreams } = await served.list();
+  expect(upstreams!.map(({ name }) => name)).toEqual(["web", "one"]);
+  expect(await served.drain({ name: "one", server: ONE }, true)).toMatchObject({
+    ok: false,
+    problems: [{ code: "control.unknown-server", allowed: "web" }],
+  });
+  await served.keepOnly(configOf(SEVERAL, CHECKED));
+  expect(served.orders).toMatchObject(orders);
+  await served.keepOnly(configOf(SINGLE));
+  expect(await served.down()).toEqual([]);
+  expect(served.orders).toEqual({});
 });

@@ -184,7 +184,7 @@ test.each<[Partial<Overview>, string[]]>([
 });
 
 test.each<[count: string, less: Partial<Overview>]>([
-  ["all is well", WELL],
+  ["All is well", WELL],
   ["1 trouble", { ...WELL, pauses }],
   ["2 troubles", { ...WELL, pauses, upstreams }],
   ["4 troubles", {}],
@@ -199,6 +199,16 @@ test.each<[count: string, less: Partial<Overview>]>([
   for (const said of [standing, text!]) expect(/all is well/i.test(said)).toBe(number === 0);
   expect(standing.match(/<li class="(?:error|warn)">/g) ?? []).toHaveLength(number);
   expect(text!.match(/^(?:error|warning): /gm) ?? []).toHaveLength(number);
+});
+
+test("where no request has reached a server, nobody says that all is well", () => {
+  const overview = { ...sampleOverview(), ...WELL, ...ofServers(a("unasked"), b("unasked")) };
+  expect(said(overview)).toEqual([]);
+  const words = "No trouble is known; no request has reached 2 upstream servers so far";
+  expect(statusPage(overview, LINKS)).toContain(`<p class="well">${words}.</p>`);
+  expect(statusPage(overview, LINKS)).toContain(`<title>Portico: ${words}</title>`);
+  expect(statusText(overview)).toContain(`ok  ${words}\n`);
+  expect(statusText(overview)).toMatch(/web +http:\/\/a +not asked yet/);
 });
 
 /** What the page marks as a state: the kind, which is its colour, and the text. */
@@ -249,7 +259,8 @@ test.each<[names: string[], shown: string, of: string]>([
 });
 
 test.each([
-  ["up", "good", undefined],
+  ["unasked", "idle", "– 2 requests failed in the last minute: refused"],
+  ["up", "good", "– 2 requests failed in the last minute: refused"],
   ["failing", "warn", "– 2 requests failed in the last minute: refused"],
   ["out", "warn", "is out: refused"],
   ["drained", "idle", undefined],
@@ -257,9 +268,10 @@ test.each([
 ] as const)("a server that is %s is %s: %s", (state, kind, trouble) => {
   const server = { url: "http://a", backup: false, state, failures: 2, why: "refused" };
   const only = { ...sampleOverview(), ...WELL, upstreams: [{ name: "web", servers: [server] }] };
-  expect(marked(only)).toEqual([`${kind}: ${state}`]);
-  expect(said(only)).toEqual(trouble === undefined ? [] : [`error: Upstream web: http://a ${trouble}`]);
-  const servers = [server, { ...server, url: "http://b", state: "up" as const }];
+  expect(marked(only)).toEqual([`${kind}: ${state === "unasked" ? "not asked yet" : state}`]);
+  const level = state === "up" || state === "unasked" ? "warn" : "error";
+  expect(said(only)).toEqual(trouble === undefined ? [] : [`${level}: Upstream web: http://a ${trouble}`]);
+  const servers = [server, { ...server, url: "http://b", state: "up" as const, failures: 0 }];
   const other = { ...only, upstreams: [{ name: "web", servers }] };
   expect(said(other)).toEqual(
     trouble === undefined ? [] : [`warn: Upstream web: its server http://a ${trouble}`],

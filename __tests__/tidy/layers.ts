@@ -116,6 +116,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "faults",
     "fuzz",
     "hosts",
+    "firewall",
     "kubernetes",
     "nodeVersions",
     "package",

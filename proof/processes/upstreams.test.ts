@@ -131,6 +131,48 @@ test("a drained server keeps what it has and gets nothing new, over a worker's d
   expect(await responders()).toBe("a,b");
 });
 
+interface Shown {
+  readonly overview: {
+    readonly upstreams: { readonly name: string; readonly servers: { readonly state: string }[] }[];
+  };
+}
+
+test("checks of the only server watch it and take nothing out; a server that nobody asked is not up", async () => {
+  const only = {
+    servers: undefined,
+    url: url(0),
+    health: { path: "/health", intervalMs: 100, fall: 1, rise: 1 },
+  };
+  await start(undefined, only);
+  const states = async (): Promise<string> => {
+    const { overview } = JSON.parse((await cli("status", "--json")).slice(2)) as Shown;
+    return overview.upstreams.map(({ name, servers: all }) => `${name}: ${all[0]!.state}`).join();
+  };
+  await eventually(async () => (await states()) === "web: up,one: unasked", "for the first check", SELDOM);
+  health = { a: 500 };
+  await eventually(
+    async () => (await states()) === "web: down,one: unasked",
+    "for a check that fails",
+    SELDOM,
+  );
+  expect(await responders()).toBe("a");
+  expect(await cli("status")).toMatch(/error: Upstream web: http:\S+ is down: status 500/);
+  expect(await cli("upstreams")).toMatch(/^web +\S+ +down +0 +status 500$/m);
+  expect(readFileSync(join(folder, "error.log"), "utf8")).toMatch(
+    /its server http:\S+ is down, by its checks: status 500/,
+  );
+  expect(await cli("upstreams", "drain", "web", url(0))).toMatch(/^1 [^]*control\.unknown-server/);
+  health = {};
+  await eventually(
+    async () => (await states()) === "web: up,one: unasked",
+    "for a check that passes",
+    SELDOM,
+  );
+  await servers[0]!.close();
+  await eventually(async () => (await responders()) === "502", "for requests that fail", SELDOM);
+  await eventually(async () => (await states()).startsWith("web: down"), "for a check that fails", SELDOM);
+});
+
 test("with all of them drained there is 503; a server that leaves the config is forgotten; unknown ones are named", async () => {
   await start();
   await cli("upstreams", "drain", "web", url(0));
@@ -141,7 +183,7 @@ test("with all of them drained there is 503; a server that leaves the config is 
   const { upstreams, ...rest } = config();
   portico.rewrite({ ...rest, upstreams: [{ name: "web", url: url(0) }, upstreams![1]!] });
   expect(await cli("reload")).toMatch(/^0 /);
-  expect(await cli("upstreams")).toBe("0 no upstream has several servers\n");
+  expect(await cli("upstreams")).toBe("0 no upstream has several servers or health checks\n");
   expect(await responders()).toBe("a");
   portico.rewrite(config());
   expect(await cli("reload")).toMatch(/^0 /);

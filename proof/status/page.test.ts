@@ -120,7 +120,11 @@ test("an upload's bar moves, without a reload of the page", async () => {
 });
 
 test("a server that goes down shows, and one that comes back", async () => {
-  expect(await shown("document.querySelector('#standing').innerText")).toBe("All is well.");
+  const standing = (): Promise<string> => shown("document.querySelector('#standing').innerText");
+  expect(await standing()).toBe("No trouble is known; no request has reached 1 upstream server so far.");
+  expect(await text()).toContain("not asked yet");
+  client("GET /sync HTTP/1.1");
+  await eventually(async () => (await standing()) === "All is well.", "for the first response", SLOW);
   const at = (files[1].address() as { port: number }).port;
   files[1].closeAllConnections();
   await new Promise((resolve) => files[1].close(resolve));

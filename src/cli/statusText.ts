@@ -1,6 +1,6 @@
 import type { Transfer } from "../runtime/dispatch/transfers.js";
 import type { ListedTransfer, Overview, OverviewServer } from "../runtime/status/overview.js";
-import { troublesOf } from "../runtime/status/troubles.js";
+import { stateWords, troublesOf, wellText } from "../runtime/status/troubles.js";
 import { bytesText, countText, daysText, durationText, plural } from "../runtime/status/numberTexts.js";
 import { tableText } from "./output.js";
 
@@ -31,7 +31,7 @@ const EVENTS_MAX = 8;
 
 function troubles(overview: Overview): string[] {
   const all = troublesOf(overview);
-  if (all.length === 0) return ["ok  all is well\n", "\n"];
+  if (all.length === 0) return [`ok  ${wellText(overview)}\n`, "\n"];
   return [
     ...all.flatMap(({ level, text, fix }) => [
       `${level === "error" ? "error" : "warning"}: ${text}\n`,
@@ -142,9 +142,10 @@ function servers({ upstreams }: Overview): string[] {
   return ["\n", ...tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS", why], ...rows])];
 }
 
-function stateOf({ state, backup, failures }: OverviewServer): string {
+function stateOf(server: OverviewServer): string {
+  const { backup, failures } = server;
   const failed = failures === 0 ? "" : `, ${countText(failures)} failed in the last minute`;
-  return `${state}${backup ? ", backup" : ""}${failed}`;
+  return `${stateWords(server)}${backup ? ", backup" : ""}${failed}`;
 }
 
 function certificates({ certificates: all }: Overview): string[] {

@@ -12,13 +12,14 @@ interface Flags {
 
 export function addUpstreams(program: Command, output: Output, done: (code: number) => void): void {
   const upstreams = withControl(program.command("upstreams"))
-    .description("show the state of each server of the upstreams that have several servers")
+    .description("show the state of each server of the upstreams that have several servers or health checks")
     .addHelpText(
       "after",
       `
 A server is up, drained (by \`portico upstreams drain\`), down (its health checks fail), or out: some workers got no
 response from it, and send it no requests for a while. It is failing if no other server is left, so that it still gets
-requests. IN PROGRESS counts the requests of all workers, including WebSockets and requests of draining workers.
+requests. The only server of an upstream gets requests even if it is down. IN PROGRESS counts the requests of all
+workers, including WebSockets and requests of draining workers.
 
 Examples:
   portico upstreams
@@ -66,7 +67,7 @@ async function list({ control, timeout, json: asJson }: Flags, output: Output): 
 }
 
 function listText(upstreams: readonly ListedUpstream[]): string {
-  if (upstreams.length === 0) return "no upstream has several servers\n";
+  if (upstreams.length === 0) return "no upstream has several servers or health checks\n";
   const rows = upstreams.flatMap(({ name, servers }) =>
     servers.map((one) => [name, one.url, stateText(one), String(one.inProgress), one.why ?? ""]),
   );

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { hasSeveral, type ProxyConfig, upstreamAddress } from "../../model/index.js";
+import { isWatched, type ProxyConfig, upstreamAddress } from "../../model/index.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import type { ListedServer } from "../../runtime/supervisor/listedUpstreams.js";
 import type { CheckedResponse } from "./liveCheck.js";
@@ -7,7 +7,7 @@ import type { SeenUpstreamServer } from "./evidence.js";
 import { failure, ok, type Verdict, warning } from "./verdict.js";
 
 /**
- * Asks the running proxy for the servers of upstreams that have several, and connects to those that get requests, because
+ * Asks the running proxy for the servers of upstreams that have several or checks, and connects to those that get requests, because
  * no request may have tried them yet.
  *
  * @returns undefined if there are none; else their states, or why the proxy could not be asked
@@ -17,7 +17,7 @@ export async function seeUpstreamServers(
   control: string,
   timeoutMs: number,
 ): Promise<readonly SeenUpstreamServer[] | { readonly why: string } | undefined> {
-  if (!config.upstreams.some(hasSeveral)) return undefined;
+  if (!config.upstreams.some(isWatched)) return undefined;
   const outcome = await askMaster(control, { command: "upstreams" }, timeoutMs);
   if (!outcome.ok) return { why: outcome.problems[0]!.message };
   const listed = (outcome.value.upstreams ?? []).flatMap(({ name, servers }) =>

@@ -88,7 +88,8 @@ export const upstreamHealth = z
   .describe(
     "Checks of each server, made by one process of the proxy. While the last check of a server " +
       "succeeded, requests without a response do not leave the server out. Without this field, the " +
-      "proxy notices a failed server only when requests to the server fail.",
+      "proxy notices a failed server only when requests to the server fail. A single server gets every " +
+      "request, whatever its checks say: the checks then serve `portico status`, metrics and notifications.",
   );
 
 /** Defaults for idle connections. */

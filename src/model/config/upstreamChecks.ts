@@ -97,7 +97,6 @@ function healthProblems(upstream: UpstreamConfig, at: string): Problem[] {
   if (health === undefined) return [];
   const asked = health.tcp && (health.path !== "/" || health.expect.join() !== "200");
   return [
-    ...onlyForSeveral(upstream, `${at}.health`),
     ...(asked
       ? [
           problem(

@@ -32,6 +32,10 @@ export type ProxyVersion = NonNullable<UpstreamConfig["proxyProtocol"]>;
 export const hasSeveral = (upstream: UpstreamConfig): boolean =>
   upstream.spread || serversOf(upstream).length > 1;
 
+/** Whether more is known of the servers than the outcomes of requests: workers or checks judge them. */
+export const isWatched = (upstream: UpstreamConfig): boolean =>
+  hasSeveral(upstream) || upstream.health !== undefined;
+
 /** URLs of an upstream whose addresses are separate servers. */
 export const spreadUrls = (upstream: UpstreamConfig): readonly string[] =>
   upstream.spread

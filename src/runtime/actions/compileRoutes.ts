@@ -23,7 +23,12 @@ import type { LogFiles } from "../logs/logFiles.js";
 import type { AskStatus } from "../status/asked.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { UpstreamPool } from "../upstream/pool.js";
-import { type SeenServers, type ServerOrders, UpstreamServers } from "../upstream/upstreamServers.js";
+import {
+  type SeenServer,
+  type SeenServers,
+  type ServerOrders,
+  UpstreamServers,
+} from "../upstream/upstreamServers.js";
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
 export interface CompiledRoutes extends WorkerContext {
@@ -116,8 +121,15 @@ export function compileRoutes(
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),
     orderServers: (orders) => balanced.forEach((one) => one.order(orders[one.config.name] ?? {})),
-    seenServers: () => Object.fromEntries(balanced.map((one) => [one.config.name, one.seen()])),
+    seenServers: () => Object.fromEntries([...upstreams].map(([name, one]) => [name, seenOf(one)])),
   };
+}
+
+function seenOf(upstream: UpstreamPool | UpstreamServers): readonly SeenServer[] {
+  if (upstream instanceof UpstreamServers) return upstream.seen();
+  const { inUse, queued } = upstream.holdings();
+  // Nothing leaves out the only server.
+  return [{ url: upstream.config.url, inProgress: inUse + queued, out: false, ignored: false }];
 }
 
 function holdingsOf(pools: readonly UpstreamPool[]): ReturnType<CompiledRoutes["holdings"]> {

@@ -102,6 +102,12 @@ export const FAMILIES = {
     help: "Established connections to upstream servers.",
     labels: SERVER,
   },
+  upstreamResponses: {
+    name: "portico_upstream_responses_total",
+    type: "counter",
+    help: "Responses of upstream servers to requests, with any status; checks are not counted.",
+    labels: SERVER,
+  },
   upstreamFailures: {
     name: "portico_upstream_failures_total",
     type: "counter",
@@ -132,8 +138,9 @@ export const FAMILIES = {
     name: "portico_upstream_server_up",
     type: "gauge",
     help:
-      "1 if a server gets requests; 0 if its health checks fail, it is drained, a worker leaves it out, or " +
-      "requests failed at all servers. For a name with `spread`, 1 if at least one of its addresses is up.",
+      "1 if a server is up; 0 if its health checks fail, it is drained, a worker leaves it out, or the last " +
+      "request to the only server failed, or to all servers. Absent until a request or a check reaches the " +
+      "server. For a name with `spread`, 1 if at least one of its addresses is up.",
     labels: SERVER,
   },
   certificateEnd: {

@@ -75,6 +75,7 @@ const DELAYS = boundsOf("loopDelay");
 /** Counts of one server of an upstream. */
 export class UpstreamCounts {
   private readonly connects: number;
+  private readonly responses: number;
   /** Places of failures, by their names. */
   private readonly failures = new Map<string, number>();
 
@@ -84,10 +85,15 @@ export class UpstreamCounts {
     readonly labels: readonly [upstream: string, server: string],
   ) {
     this.connects = slots.place("upstreamConnects", labels);
+    this.responses = slots.place("upstreamResponses", labels);
   }
 
   connected(): void {
     this.slots.add(this.connects);
+  }
+
+  responded(): void {
+    this.slots.add(this.responses);
   }
 
   failed(token: string): void {

@@ -69,10 +69,11 @@ export interface OverviewServer {
   readonly url: string;
   readonly backup: boolean;
   /**
-   * `out`: requests failed there, and workers leave it out for that. `failing`: the same, and it still gets requests,
-   * because no other server is left.
+   * `unasked`: no request and no check has reached it so far. `out`: requests failed there, and workers leave it out for
+   * that. `failing`: the same, and it still gets requests, because no other server is left. `down`: its checks fail; it
+   * gets no requests, unless it is the only server.
    */
-  readonly state: "up" | "failing" | "out" | "drained" | "down";
+  readonly state: "unasked" | "up" | "failing" | "out" | "drained" | "down";
   /** Requests that it has; absent where they are not counted. */
   readonly inProgress?: number;
   /** Failed requests of the last minute; 0 where they are not counted, with several servers. */

@@ -11,7 +11,7 @@ import type {
   TopologyEdge,
   Traffic,
 } from "./overview.js";
-import { troublesOf } from "./troubles.js";
+import { stateWords, troublesOf, wellText } from "./troubles.js";
 import { bytesText, countText, daysText, durationText, plural, timeText } from "./numberTexts.js";
 
 /** Where the page finds its own files, relative to itself. */
@@ -62,7 +62,9 @@ ${traffic(overview.traffic)}
 
 function title(overview: Overview): string {
   const troubles = troublesOf(overview);
-  return troubles.length === 0 ? "Portico: all is well" : `Portico: ${plural(troubles.length, "trouble")}`;
+  return troubles.length === 0
+    ? `Portico: ${wellText(overview)}`
+    : `Portico: ${plural(troubles.length, "trouble")}`;
 }
 
 function about({ version, at, since, generation, workers, listeners }: Overview): Markup {
@@ -78,7 +80,7 @@ function standing(overview: Overview): Markup {
   );
   return markup`<div id="standing" aria-live="polite">${
     troubles.length === 0
-      ? markup`<p class="well">All is well.</p>`
+      ? markup`<p class="well">${wellText(overview)}.</p>`
       : markup`<ul class="troubles">${list}</ul>`
   }</div>`;
 }
@@ -253,10 +255,17 @@ function upstreamsTable(upstreams: readonly OverviewUpstream[]): Markup {
 <tbody role="rowgroup">${rows}</tbody></table>`;
 }
 
-const STATES = { up: "good", failing: "warn", out: "warn", drained: "idle", down: "bad" } as const;
+const STATES = {
+  unasked: "idle",
+  up: "good",
+  failing: "warn",
+  out: "warn",
+  drained: "idle",
+  down: "bad",
+} as const;
 
-const serverState = ({ state, failures }: OverviewServer): Markup =>
-  markup`<span class="state ${STATES[state]}">${state}</span>${failures > 0 && markup`<span class="sub why">${countText(failures)} failed a minute</span>`}`;
+const serverState = (server: OverviewServer): Markup =>
+  markup`<span class="state ${STATES[server.state]}">${stateWords(server)}</span>${server.failures > 0 && markup`<span class="sub why">${countText(server.failures)} failed a minute</span>`}`;
 
 function certificatesTable(certificates: readonly OverviewCertificate[]): Markup {
   if (certificates.length === 0) return markup`<p class="none">No listener has a certificate.</p>`;

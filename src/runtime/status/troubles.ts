@@ -1,4 +1,4 @@
-import type { Overview } from "./overview.js";
+import type { Overview, OverviewServer } from "./overview.js";
 import { daysText, plural } from "./numberTexts.js";
 
 /** A problem that an operator should act on. */
@@ -16,14 +16,17 @@ export function troublesOf(overview: Overview): readonly Trouble[] {
 
 function upstreams({ upstreams: all }: Overview): readonly Trouble[] {
   return all.flatMap(({ name, servers }) => {
-    const away = servers.filter(({ state }) => state !== "up" && state !== "drained");
-    const left = servers.some(({ state }) => state === "up");
+    const away = servers.filter(({ state, failures }) =>
+      state === "up" || state === "unasked" ? failures > 0 : state !== "drained",
+    );
+    const left = servers.some(({ state }) => state === "up" || state === "unasked");
     return away.map(({ url, state, why, failures }): Trouble => {
-      const failed = `${plural(failures, "request")} failed in the last minute`;
-      const what =
-        state !== "failing" ? `is ${state}` : failures > 0 ? failed : "requests failed at all servers";
+      const failing = servers.length > 1 ? "requests failed at all servers" : "the last request to it failed";
+      const failed = failures > 0 ? `${plural(failures, "request")} failed in the last minute` : failing;
+      const isFailing = state !== "out" && state !== "down";
+      const what = isFailing ? failed : `is ${state}`;
       const because = why === undefined ? "" : `: ${why}`;
-      const text = `Upstream ${name}: ${servers.length === 1 ? url : `its server ${url}`} ${state === "failing" ? `– ${what}` : what}${because}`;
+      const text = `Upstream ${name}: ${servers.length === 1 ? url : `its server ${url}`} ${isFailing ? `– ${what}` : what}${because}`;
       return {
         level: left ? "warn" : "error",
         text,
@@ -32,6 +35,17 @@ function upstreams({ upstreams: all }: Overview): readonly Trouble[] {
     });
   });
 }
+
+/** The state where there is no trouble, as one sentence without a full stop. */
+export function wellText({ upstreams: all }: Overview): string {
+  const unasked = all.flatMap(({ servers }) => servers.filter(({ state }) => state === "unasked")).length;
+  if (unasked === 0) return "All is well";
+  return `No trouble is known; no request has reached ${plural(unasked, "upstream server")} so far`;
+}
+
+/** A state for people. */
+export const stateWords = ({ state }: OverviewServer): string =>
+  state === "unasked" ? "not asked yet" : state;
 
 function certificates({ certificates: all }: Overview): readonly Trouble[] {
   return all.flatMap(({ names, daysLeft, source, problem }): Trouble[] => {

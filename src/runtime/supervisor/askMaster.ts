@@ -123,6 +123,7 @@ const UPSTREAM = z.object({
       inProgress: z.number(),
       drained: z.boolean(),
       down: z.boolean(),
+      checked: z.boolean().default(false),
       outIn: z.number(),
       ignoredIn: z.number(),
       why: TEXT.optional(),

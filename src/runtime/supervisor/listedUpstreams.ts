@@ -1,4 +1,4 @@
-/** An upstream that has several servers, as the workers of a master see it together. */
+/** An upstream that has several servers, or checks, as the workers of a master see it together. */
 export interface ListedUpstream {
   readonly name: string;
   readonly servers: readonly ListedServer[];
@@ -11,8 +11,10 @@ export interface ListedServer {
   readonly inProgress: number;
   /** By command: it gets no new request. */
   readonly drained: boolean;
-  /** Its checks fail: it gets no request. */
+  /** Its checks fail: it gets no request, unless it is the only server. */
   readonly down: boolean;
+  /** Whether a check of it has ended. */
+  readonly checked: boolean;
   /** How many workers leave it out because of failed requests. */
   readonly outIn: number;
   /** How many workers send it requests only because requests failed at all other servers, too. */

@@ -25,7 +25,7 @@ export const TRANSFER = z.object({
 const SERVER = z.object({
   url: TEXT,
   backup: z.boolean(),
-  state: z.enum(["up", "failing", "out", "drained", "down"]),
+  state: z.enum(["unasked", "up", "failing", "out", "drained", "down"]),
   inProgress: NUMBER.optional(),
   failures: NUMBER,
   why: TEXT.optional(),

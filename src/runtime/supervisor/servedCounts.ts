@@ -1,12 +1,13 @@
-import { hasSeveral, type ProxyConfig, type UpstreamConfig, urlsOf } from "../../model/serving.js";
+import { type ProxyConfig, urlsOf } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
-import { type Counts, type Series, totalOf, Totals } from "../counting/counts.js";
+import { type Counts, type Series, Totals } from "../counting/counts.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { CertificateManager } from "./certificateManager.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 import type { ListedCertificate } from "./certificateList.js";
 import type { ListedUpstream } from "./listedUpstreams.js";
+import { Outcomes, upstreamStates } from "./serverStates.js";
 
 const none = (...labels: readonly string[]): Series => ({ labels, values: [0] });
 
@@ -40,12 +41,15 @@ export interface CountsHost {
  */
 export class ServedCounts {
   private totals = new Totals();
+  /** Of the last requests to each server. */
+  readonly outcomes = new Outcomes();
   private main: ((counts: Counts) => void) | undefined;
 
   constructor(private readonly host: CountsHost) {}
 
   add(counts: Counts): void {
     this.totals.add(counts);
+    this.outcomes.add(counts);
     this.main?.(counts);
   }
 
@@ -80,50 +84,37 @@ export class ServedCounts {
       certificates.list().certificates ?? [],
       await upstreams.listed(),
       config,
-      ofWorkers,
+      this.outcomes,
     );
     return new Totals(NONE_YET, this.totals.counts, ofWorkers, own).counts;
   }
 }
 
-/** The gauges of a master. @param ofWorkers gauges of all workers together */
+/** The gauges of a master. */
 export function masterGauges(
   certificates: readonly ListedCertificate[],
   listed: readonly ListedUpstream[],
-  { upstreams }: ProxyConfig,
-  ofWorkers: Counts,
+  config: ProxyConfig,
+  outcomes: Outcomes,
 ): Counts {
   return {
     certificateEnd: certificates.map(({ names: [name = ""], from, notAfter }) => ({
       labels: [name, from],
       values: [notAfter / 1_000],
     })),
-    upstreamUp: upstreams.flatMap((upstream) =>
-      serversUp(
-        upstream,
-        listed.find(({ name }) => name === upstream.name),
-        ofWorkers,
-      ),
+    upstreamUp: upstreamStates(config, listed, outcomes).flatMap(({ upstream, servers }) =>
+      urlsOf(upstream).flatMap(({ url }): Series[] => {
+        const asked = servers
+          .filter((one) => upstream.spread || one.url === url)
+          .filter(({ state }) => state !== "unasked");
+        if (asked.length === 0) return [];
+        return [
+          { labels: [upstream.name, url], values: [Number(asked.some(({ state }) => state === "up"))] },
+        ];
+      }),
     ),
     processes: [{ labels: ["master"], values: [1] }],
     memory: [{ labels: ["master"], values: [process.memoryUsage.rss()] }],
     build: [{ labels: [VERSION, process.versions.node], values: [1] }],
   };
-}
-
-function serversUp(
-  upstream: UpstreamConfig,
-  listed: ListedUpstream | undefined,
-  ofWorkers: Counts,
-): Series[] {
-  const urls = urlsOf(upstream).map(({ url }) => url);
-  const up = (url: string): boolean => {
-    if (!hasSeveral(upstream) || listed === undefined)
-      return totalOf(ofWorkers, "upstreamOut", { upstream: upstream.name, upstream_server: url }) === 0;
-    const servers = listed.servers.filter((one) => upstream.spread || one.url === url);
-    return servers.some(
-      ({ drained, down, outIn, ignoredIn }) => !drained && !down && outIn === 0 && ignoredIn === 0,
-    );
-  };
-  return urls.map((url) => ({ labels: [upstream.name, url], values: [Number(up(url))] }));
 }

@@ -1,26 +1,20 @@
-import { type ProxyConfig, serversOf } from "../../model/serving.js";
+import { hasSeveral, type ProxyConfig } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import { totalOf } from "../counting/counts.js";
 import type { PauseOrder } from "../dispatch/pauses.js";
 import { type SeenTransfers, TRANSFERS_MAX } from "../dispatch/transfers.js";
 import { type AskedStatus, partOfQuery, STATUS_POLICY, type StatusResponse } from "../status/asked.js";
 import { keyOf } from "../listen/sockets.js";
-import type {
-  ListedTransfer,
-  Overview,
-  OverviewCertificate,
-  OverviewServer,
-  OverviewUpstream,
-} from "../status/overview.js";
+import type { ListedTransfer, Overview, OverviewCertificate, OverviewUpstream } from "../status/overview.js";
 import { timeText } from "../status/numberTexts.js";
 import type { ListedCertificate } from "./certificateList.js";
-import type { ListedServer } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 import type { Metrics } from "./metrics.js";
 import { type Response, textResponse } from "./ownServer.js";
 import type { ServedCounts } from "./servedCounts.js";
+import { upstreamStates } from "./serverStates.js";
 import { EVERY_MS, routeKey, TrafficSamples, trafficTotals } from "./trafficHistory.js";
 
 /** The parts of a master that the overview is made from. */
@@ -29,7 +23,7 @@ export interface OverviewSources {
   readonly upstreams: Pick<ServedUpstreams, "list">;
   readonly pauses: { readonly order: PauseOrder };
   readonly certificates: { list(): { readonly certificates?: readonly ListedCertificate[] } };
-  readonly counts: Pick<ServedCounts, "now">;
+  readonly counts: Pick<ServedCounts, "now" | "outcomes">;
 }
 
 /** The state of a master. */
@@ -129,12 +123,16 @@ export class ServedOverview {
     const at = Date.now();
     const totals = trafficTotals(counts);
     const rates = this.samples.recent(totals, performance.now());
-    const upstreams = config.upstreams.map((upstream): OverviewUpstream => {
+    const states = upstreamStates(config, several, sources.counts.outcomes);
+    const upstreams = states.map(({ upstream, servers }): OverviewUpstream => {
       const { name } = upstream;
-      const listed = several.find((one) => one.name === name)?.servers;
-      if (listed !== undefined) return { name, servers: listed.map(listedServer) };
-      const failures = this.samples.failures(totals, routesTo(config, name));
-      return { name, servers: serversOf(upstream).map((one) => onlyServer(one, failures)) };
+      // Requests are counted by route: which of several servers they went to is not.
+      if (hasSeveral(upstream)) return { name, servers: servers.map((one) => ({ ...one, failures: 0 })) };
+      const failed = [...this.samples.failures(totals, routesTo(config, name))];
+      const failures = failed.reduce((sum, [, count]) => sum + count, 0);
+      const [most] = failed.sort(([, a], [, b]) => b - a);
+      const why = most === undefined ? {} : { why: most[0] };
+      return { name, servers: servers.map((one) => ({ ...why, ...one, failures })) };
     });
     const { transfers, more } = mostActive(
       seen.flatMap(([pid, one]) => (one === undefined ? [] : [{ pid, ...one }])),
@@ -174,25 +172,6 @@ interface Made {
 
 /** The overview is made no more often than this. */
 const FRESH_MS = 500;
-
-/** One of several: the workers and the checks of the master judge it. */
-function listedServer(listed: ListedServer): OverviewServer {
-  const { url, backup, drained, down, outIn, ignoredIn, inProgress, why } = listed;
-  const ofRequests = outIn > 0 ? "out" : ignoredIn > 0 ? "failing" : "up";
-  const state = drained ? "drained" : down ? "down" : ofRequests;
-  return { url, backup, state, failures: 0, inProgress, ...(why === undefined ? {} : { why }) };
-}
-
-/** The only one: nothing judges it but the requests that it failed. */
-function onlyServer(
-  { url, backup }: Pick<OverviewServer, "url" | "backup">,
-  failed: ReadonlyMap<string, number>,
-): OverviewServer {
-  const failures = [...failed.values()].reduce((sum, count) => sum + count, 0);
-  if (failures === 0) return { url, backup, state: "up", failures };
-  const [[most] = ["", 0]] = [...failed].sort(([, a], [, b]) => b - a);
-  return { url, backup, state: "failing", failures, why: most };
-}
 
 const routesTo = ({ virtualServers }: ProxyConfig, upstream: string): readonly string[] =>
   virtualServers.flatMap(({ name, routes }) =>

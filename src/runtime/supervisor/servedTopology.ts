@@ -26,7 +26,7 @@ function nodeOf({ id, kind, lines }: GraphNode, upstreams: readonly OverviewUpst
   const named = upstreams.find(({ name }) => name === lines[0]);
   const servers =
     named?.servers ?? upstreams.flatMap((one) => one.servers).filter(({ url }) => url === lines[0]);
-  return servers.length > 0 && servers.every(({ state }) => state !== "up")
+  return servers.length > 0 && servers.every(({ state }) => state !== "up" && state !== "unasked")
     ? { ...node, trouble: true }
     : node;
 }

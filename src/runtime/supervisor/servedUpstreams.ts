@@ -1,6 +1,7 @@
 import {
   addressUrl,
   hasSeveral,
+  isWatched,
   type KnownAddresses,
   type KnownServer,
   knownServers,
@@ -27,6 +28,8 @@ interface ServerState {
   down: boolean;
   /** Its last check got a response. */
   passing: boolean;
+  /** A check of it has ended. */
+  checked: boolean;
   /** When it came back, by the clock of `performance`. */
   backAt: number | undefined;
   /** For an address of a name: the URL of the config with the name. */
@@ -97,9 +100,9 @@ export class ServedUpstreams {
     const freed = states.filter(({ down, passing }) => down || passing);
     for (const state of freed) {
       setDown(state, false);
-      state.passing = false;
+      state.passing = state.checked = false;
     }
-    const several = config.upstreams.filter(hasSeveral);
+    const several = config.upstreams.filter(isWatched);
     const kept = new Map(several.map((one) => [one.name, new Set(serversOf(one).map(urlOf))]));
     const spread = new Map(several.map((one) => [one.name, new Set(spreadUrls(one))]));
     for (const [name, states] of this.states) {
@@ -193,7 +196,7 @@ export class ServedUpstreams {
   /** Servers that are down, or that failed requests, although they are not drained. */
   async down(): Promise<readonly DownServer[]> {
     const { upstreams } = this.host.loaded().config;
-    const listed = upstreams.some(hasSeveral) ? await this.listed() : [];
+    const listed = upstreams.some(isWatched) ? await this.listed() : [];
     return listed.flatMap(({ name, servers }) =>
       servers
         .filter(({ drained }) => !drained)
@@ -204,7 +207,7 @@ export class ServedUpstreams {
 
   async list(): Promise<Done> {
     const upstreams = await this.listed();
-    const message = `${upstreams.length} upstream${upstreams.length === 1 ? "" : "s"} with several servers`;
+    const message = `${upstreams.length} upstream${upstreams.length === 1 ? "" : "s"} with several servers or checks`;
     return { message, warnings: [], upstreams };
   }
 
@@ -214,7 +217,8 @@ export class ServedUpstreams {
   }
 
   private async drained({ name, server: url }: NamedServer, drained: boolean): Promise<ControlOutcome> {
-    const unknown = unknownServer(this.several, name, url);
+    const several = this.watched.filter(({ upstream }) => hasSeveral(upstream));
+    const unknown = unknownServer(several, name, url);
     if (unknown !== undefined) return { ok: false, problems: [unknown] };
     const state = this.stateOf(name, url);
     const changed = state.drained !== drained;
@@ -235,6 +239,7 @@ export class ServedUpstreams {
 
   private found(name: string, url: string, { passing, down, why }: Checked): void {
     const state = this.stateOf(name, url);
+    state.checked = true;
     if (state.down === down && state.passing === passing) return;
     state.passing = passing;
     if (state.down !== down) {
@@ -245,10 +250,10 @@ export class ServedUpstreams {
     void this.host.supervised.orderServers(this.orders);
   }
 
-  /** Those that have several servers, as all workers see them. */
+  /** Those that have several servers, or checks, as all workers see them. */
   async listed(): Promise<readonly ListedUpstream[]> {
     const seen = await this.host.supervised.orderServers(this.orders);
-    return this.several.map(({ name, servers }) => ({
+    return this.watched.map(({ name, servers }) => ({
       name,
       servers: servers.map(({ url, backup }) => {
         const state = this.states.get(name)?.get(url);
@@ -261,6 +266,7 @@ export class ServedUpstreams {
           inProgress: own.reduce((sum, { inProgress }) => sum + inProgress, 0),
           drained: state?.drained === true,
           down: state?.down === true,
+          checked: state?.checked === true,
           outIn: own.filter(({ out }) => out).length,
           ignoredIn: own.filter(({ ignored }) => ignored).length,
           ...(why === undefined ? {} : { why }),
@@ -269,12 +275,12 @@ export class ServedUpstreams {
     }));
   }
 
-  /** The current config's upstreams with several servers, and these. */
-  private get several(): readonly NamedServers[] {
+  /** The current config's upstreams with several servers or checks, and these servers. */
+  private get watched(): readonly NamedServers[] {
     const { upstreams } = this.host.loaded().config;
     return upstreams
-      .filter(hasSeveral)
-      .map((upstream) => ({ name: upstream.name, servers: this.serversOf(upstream) }));
+      .filter(isWatched)
+      .map((upstream) => ({ name: upstream.name, upstream, servers: this.serversOf(upstream) }));
   }
 
   private stateOf(name: string, url: string): ServerState {
@@ -284,6 +290,7 @@ export class ServedUpstreams {
       drained: false,
       down: false,
       passing: false,
+      checked: false,
       backAt: undefined,
       of: undefined,
       why: undefined,
@@ -304,6 +311,7 @@ const urlOf = ({ url }: { readonly url: string }): string => url;
 
 interface NamedServers {
   readonly name: string;
+  readonly upstream: UpstreamConfig;
   readonly servers: readonly KnownServer[];
 }
 

@@ -2,7 +2,6 @@ import { isIP, type LookupFunction } from "node:net";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { UpstreamCounts } from "../counting/workerCounts.js";
 import {
-  type ErrorToken,
   type UpstreamAddress,
   upstreamAddress,
   type ServerConfig,
@@ -164,11 +163,6 @@ export class UpstreamPool {
   opened(): void {
     this.counts.connected();
     if (this.outage !== undefined) this.endOutage(this.outage);
-  }
-
-  /** One failed a request. */
-  failed(token: ErrorToken): void {
-    this.counts.failed(token);
   }
 
   /** For a taker that no longer waits, or never did. */

@@ -3,6 +3,7 @@ import type { ErrorToken } from "../../model/index.js";
 import type { Guarded } from "../sockets/guarded.js";
 import type { Memory } from "../sockets/memory.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
+import type { UpstreamCounts } from "../counting/workerCounts.js";
 import type { Faults } from "../dispatch/workerContext.js";
 import type { UpstreamTls } from "./upstreamTls.js";
 
@@ -57,8 +58,8 @@ export interface ConnectionOwner<C> {
   /** One is established, TLS included. */
   opened(): void;
   closed(connection: C): void;
-  /** A request on one failed. */
-  failed(token: ErrorToken): void;
+  /** Of the heads of responses that arrive, and of requests that fail. */
+  readonly counts: Pick<UpstreamCounts, "responded" | "failed">;
   readonly faults: Faults;
 }
 

@@ -161,6 +161,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   }
 
   onHead(head: ParsedResponse): void {
+    this.owner.counts.responded();
     this.response!.onResponseHead(head);
   }
 
@@ -361,7 +362,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     const { response, responded } = this;
     const unsent = this.opening || this.request.unsent;
     this.destroy();
-    if (response !== undefined) this.owner.failed(token);
+    if (response !== undefined) this.owner.counts.failed(token);
     response?.onResponseError({ status, token, message, responded, unsent });
   }
 }

@@ -35,7 +35,7 @@ export interface SeenServer {
   readonly why?: string;
 }
 
-/** The same of all upstreams that have several servers, by name. */
+/** The same of all upstreams, by name. */
 export type SeenServers = Readonly<Record<string, readonly SeenServer[]>>;
 
 /** The master's orders: by the upstream's name, then by the server's URL. */
