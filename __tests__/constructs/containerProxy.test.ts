@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Testing } from "cdktf";
 import { Action, ContainerProxy, Listener, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
@@ -93,6 +95,47 @@ test("a part outside of any proxy is refused with where it belongs", () => {
   expect(() => new Listener(newStack(), "l", { port: 8080 })).toThrow(
     /below a ReverseProxy or a ContainerProxy[^]*Use a ReverseProxy, a ContainerProxy, or a construct below/,
   );
+});
+
+test("Compose keeps certificates by ACME on a volume, which the image gives to the proxy's user", () => {
+  const proxy = new ContainerProxy(newStack(), "proxy");
+  const material = TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true });
+  const tls = { material, serverNames: ["files.example.org"] };
+  const listeners = [proxy.addListener("http", { port: 80 }), proxy.addListener("https", { port: 443, tls })];
+  proxy.addVirtualServer("site", { serverNames: ["files.example.org"], listeners, default: true });
+  const file = proxy.composeFiles({ image: "portico:1" }).get("portico.yml")!;
+  expect(file).toContain('\n      - "portico-state:/var/lib/portico"\n');
+  expect(file).toContain('\n    environment: { "STATE_DIRECTORY": "/var/lib/portico" }\n');
+  expect(file).toMatch(/\nvolumes:\n {2}portico-state: \{\}\n$/);
+  expect(file).not.toContain("/etc/portico/tls");
+  expect(readFileSync(join(__dirname, "../../Containerfile"), "utf8")).toContain(
+    "const at = '/var/lib/portico'; fs.mkdirSync(at",
+  );
+  expect(site().proxy.composeFiles({ image: "portico:1" }).get("portico.yml")).not.toContain("portico-state");
+});
+
+test.each<[what: string, url: string, directory: string, volumes: string[], codes: string[]]>([
+  ["the container itself", "http://127.0.0.1:8000", "/srv/a", ["./a:/srv/a:ro"], ["loopback-upstream"]],
+  ["its name for itself", "http://localhost:8000", "/srv/a", ["/srv/a"], ["loopback-upstream"]],
+  ["a socket that it does not have", "unix:/run/a/a.sock", "/srv/a/b", ["a:/srv/a/"], ["loopback-upstream"]],
+  ["a socket on a volume", "unix:/run/a/a.sock", "/srv/a", ["./a:/srv/a", "run:/run/a"], []],
+  ["a directory that it does not have", "http://app:8000", "/srv/abc", ["./a:/srv/a"], ["no-volume"]],
+  ["another service and a volume", "http://app:8000", "/srv/a", ["./a:/srv/a:ro"], []],
+])("Compose with %s", (_, url, directory, volumes, codes) => {
+  const { proxy, server } = site();
+  const local = proxy.addUpstream("local", { url });
+  server.addRoute("local", { path: "/local", action: Action.proxy(local) });
+  server.addRoute("media", { path: "/media", action: Action.staticFiles(directory) });
+  const places = {
+    "loopback-upstream": "Upstreams/local.url",
+    "no-volume": "VirtualServers/site/media.action",
+  };
+  const problems =
+    codes.length === 0 ? [] : problemsOf(() => proxy.composeFiles({ image: "portico:1", volumes }));
+  expect(problems.map(({ code, path }) => `${code} ${path}`)).toEqual(
+    codes.map((code) => `compose.${code} stack/proxy/${places[code as "no-volume"]}`),
+  );
+  if (codes.length === 0) expect(() => proxy.composeFiles({ image: "portico:1", volumes })).not.toThrow();
 });
 
 test("files for Compose: the service, and what it mounts", () => {

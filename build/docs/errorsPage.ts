@@ -26,6 +26,7 @@ const AREAS: Readonly<Record<string, string>> = {
   unit: "systemd units",
   settings: "The application's own settings",
   container: "A proxy in containers",
+  compose: "Files for Docker Compose",
   kubernetes: "A front end in a Kubernetes cluster",
   files: "Files on a host",
   tls: "TLS policies",

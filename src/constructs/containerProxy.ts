@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Construct } from "constructs";
 import { parseConfig, type Problem, problem, ProblemError } from "../model/index.js";
 import { CONTAINER_PATHS, dhParametersPem, proxyConfigText, renderComposeFile } from "../render/index.js";
+import { containerProblems } from "./containerProblems.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import { listOf, type PropTable, refuseOptions, refuseProps, required, text } from "./props/propTable.js";
 import type { IContainerProxy } from "./proxyInterfaces.js";
@@ -80,6 +81,18 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
     // As in the file, undefined fields are left out.
     const parsed = parseConfig(JSON.parse(JSON.stringify(this.config)));
     if (!parsed.ok) throw new ProblemError(parsed.problems);
+    refuse(
+      containerProblems(this, parsed.value, {
+        area: "compose",
+        mounted: [...volumes.map(mountPath), CONTAINER_PATHS.tlsDirectory],
+        words: {
+          lacking: "the container does not have",
+          itself: "the container itself",
+          url: "the URL of a service of the Compose file, or of another host",
+          volumes: "one of the `volumes`",
+        },
+      }),
+    );
     const files = new Map([[CONTAINER_PATHS.config as string, proxyConfigText(this.config)], ...this.files]);
     return new Map([
       ["portico.yml", renderComposeFile({ image, config: parsed.value, networks, volumes, files })],
@@ -110,6 +123,12 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
   }
 }
 
+/** Where a mount is in the container: the second part of `./media:/srv/media:ro`, or the only one. */
+const mountPath = (volume: string): string => {
+  const [source = "", target = source] = volume.split(":");
+  return target.replace(/(?!^)\/+$/, "");
+};
+
 /** Settings of a proxy that runs in containers. */
 export type ContainerProxyProps = ProxySettings;
 
@@ -124,7 +143,7 @@ export interface ComposeFileOptions {
   readonly networks?: readonly string[];
   /**
    * Further mounts, in the syntax of Compose: `./media:/srv/media:ro`.
-   * @default - the config, the files in the config, and the certificate
+   * @default - the config, the files in the config, the certificate, and a volume for certificates by ACME
    */
   readonly volumes?: readonly string[];
 }

@@ -1,12 +1,5 @@
-import {
-  isLoopback,
-  isWildcard,
-  type Problem,
-  problem,
-  type ProxyConfig,
-  upstreamAddress,
-  urlsOf,
-} from "../model/index.js";
+import { isLoopback, isWildcard, type Problem, problem, type ProxyConfig } from "../model/index.js";
+import { containerProblems } from "../constructs/containerProblems.js";
 import { proxyConfigText } from "../render/index.js";
 import type { MountedSecret } from "../render/kubernetes/index.js";
 import { LABEL_NAME, nameProblems } from "./names.js";
@@ -32,9 +25,10 @@ export const reachable = ({ address }: Listener): boolean => !isLoopback(address
 export function podProblems(plan: PodPlan): Problem[] {
   return [
     ...listenerProblems(plan),
-    ...upstreamProblems(plan),
+    ...checkProblems(plan),
+    ...upstreamAndFileProblems(plan),
     ...certificateProblems(plan),
-    ...fileProblems(plan),
+    ...logProblems(plan),
     ...mountProblems(plan),
     ...nodePortProblems(plan),
     ...sizeProblems(plan),
@@ -127,29 +121,28 @@ function badAddress(path: string, received: string, fix?: string): Problem {
 }
 
 /** On loopback, and in a pod's files, there is nothing but the proxy itself. */
-function upstreamProblems(plan: PodPlan): Problem[] {
-  const urls = plan.config.upstreams.flatMap((upstream, i) =>
-    urlsOf(upstream).map(({ url, at: where }) => ({ url, path: `${at(plan, "upstreams", i)}.${where}` })),
-  );
-  const checked = plan.config.upstreams.flatMap(({ health }, i) => {
+const upstreamAndFileProblems = ({ props: { proxy, volumes = [] }, config, secrets }: PodPlan): Problem[] =>
+  containerProblems(proxy, config, {
+    area: "kubernetes",
+    mounted: [...volumes.map(({ mountPath }) => mountPath), ...secrets.map(({ directory }) => directory)],
+    words: {
+      lacking: "the pods do not have",
+      itself: "the pod itself",
+      url: "the URL of a Service, or of a host outside the pod",
+      volumes: "one of the `volumes`",
+    },
+  });
+
+/** The cluster checks the servers. */
+const checkProblems = (plan: PodPlan): Problem[] =>
+  plan.config.upstreams.flatMap(({ health }, i) => {
     if (health === undefined) return [];
     const fix =
       "Remove `health`, and use the URL of a Service: the cluster checks each pod of the Service (`readinessProbe`).";
     const where = `${at(plan, "upstreams", i)}.health`;
-    return [
-      problem("kubernetes.bad-value", where, "is set, but in a cluster Kubernetes checks the servers", {
-        fix,
-      }),
-    ];
+    const message = "is set, but in a cluster Kubernetes checks the servers";
+    return [problem("kubernetes.bad-value", where, message, { fix })];
   });
-  const unreachable = urls.flatMap(({ url, path }) => {
-    const leads = upstreamAddress(url);
-    if ("host" in leads && !isLoopback(leads.host)) return [];
-    const more = { received: url, allowed: "the URL of a Service, or of a host outside the pod" };
-    return [problem("kubernetes.loopback-upstream", path, "leads to the pod itself", more)];
-  });
-  return [...checked, ...unreachable];
-}
 
 function certificateProblems(plan: PodPlan): Problem[] {
   const { config, secrets } = plan;
@@ -172,50 +165,12 @@ function certificateProblems(plan: PodPlan): Problem[] {
   });
 }
 
-/** Files that routes serve, and log files: pods have a read-only root file system. */
-function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
-  const { proxy, volumes = [] } = props;
+/** Log files: pods have a read-only root file system. */
+function logProblems({ props: { proxy }, config }: PodPlan): Problem[] {
   const servers = proxy.virtualServers;
-  const isThere = (directory: string): boolean =>
-    volumes.some(({ mountPath }) => `${directory}/`.startsWith(`${mountPath}/`)) ||
-    [...proxy.files.keys()].some((path) => path.startsWith(`${directory.replace(/\/$/, "")}/`));
   const routes = config.virtualServers.flatMap(({ routes }, s) =>
     routes.map((route, r) => ({ ...route, path: servers[s]!.routes[r]?.node.path ?? servers[s]!.node.path })),
   );
-  const served = routes.flatMap(({ action, path }) =>
-    action.type !== "staticFiles" || isThere(action.directory)
-      ? []
-      : [
-          problem("kubernetes.no-volume", `${path}.action`, "serves a directory that the pods do not have", {
-            received: action.directory,
-            allowed: "a directory on one of the `volumes`, or one that contains a file of `addFile`",
-          }),
-        ],
-  );
-  const isMounted = (file: string): boolean =>
-    [...volumes.map(({ mountPath }) => mountPath), ...secrets.map(({ directory }) => directory)].some(
-      (place) => file.startsWith(`${place}/`),
-    );
-  const fields = proxy.credentialFiles.flatMap(([path, received]) =>
-    isMounted(received)
-      ? []
-      : [
-          problem("kubernetes.no-volume", path, "is a file that the pods do not have", {
-            received,
-            allowed: "a file on one of the `volumes`",
-          }),
-        ],
-  );
-  const pages = servers
-    .flatMap(({ errorPageFiles }) => errorPageFiles)
-    .filter(([, file]) => !isMounted(file) && !proxy.files.has(file))
-    .map(([path, received]) =>
-      problem("kubernetes.no-volume", path, "is a file that the pods do not have", {
-        received,
-        allowed: "a file on one of the `volumes`, or a file of `addFile`",
-        fix: "Set the text of the page as `html`, or add the file to the proxy with `addFile`.",
-      }),
-    );
   const logs = [
     ...(["access", "error"] as const).map((name) => ({
       at: `${proxy.node.path}.logs.${name}`,
@@ -226,7 +181,7 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
       { at: `${path}.errorLog`, log: errorLog },
     ]),
   ];
-  const written = logs.flatMap(({ at, log }) =>
+  return logs.flatMap(({ at, log }) =>
     typeof log !== "object" || !("path" in log)
       ? []
       : [
@@ -237,7 +192,6 @@ function fileProblems({ props, config, secrets }: PodPlan): Problem[] {
           }),
         ],
   );
-  return [...served, ...fields, ...pages, ...written];
 }
 
 /** The API refuses two volumes at one place. */

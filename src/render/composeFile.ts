@@ -29,9 +29,10 @@ export function renderComposeFile({ image, config, networks, volumes, files }: C
   const ports = listeners.map(({ port, publishedPort = port }) => `${publishedPort}:${port}`);
   const mounts = [
     ...[...files.keys()].map((path) => `${BESIDE}${path}:${path}:ro`),
-    ...(usesTls(config)
+    ...(readsCertificates(config)
       ? [`${BESIDE}${CONTAINER_PATHS.tlsDirectory}:${CONTAINER_PATHS.tlsDirectory}:ro`]
       : []),
+    ...(usesAcme(config) ? [`${STATE_VOLUME}:${CONTAINER_PATHS.stateDirectory}`] : []),
     ...volumes,
   ];
   const digest = createHash("sha256");
@@ -52,11 +53,23 @@ services:
     labels: { "portico.files": "${digest.digest("hex").slice(0, 16)}" }
     ports:${list(ports)}
     volumes:${list(mounts)}
-${networks.length === 0 ? "" : `    networks:${list(networks)}\n`}${healthListener === undefined ? "" : health(healthListener.port)}`;
+${usesAcme(config) ? `    environment: { "STATE_DIRECTORY": ${quoted(CONTAINER_PATHS.stateDirectory)} }\n` : ""}${networks.length === 0 ? "" : `    networks:${list(networks)}\n`}${healthListener === undefined ? "" : health(healthListener.port)}${usesAcme(config) ? STATE : ""}`;
 }
 
-const usesTls = ({ listeners }: ProxyConfig): boolean =>
-  listeners.some(({ protocol }) => protocol === "https");
+const STATE_VOLUME = "portico-state";
+const STATE = `# Account keys and certificates by ACME. Authorities limit how often they issue a certificate, so keep the volume.
+volumes:
+  ${STATE_VOLUME}: {}
+`;
+
+const certificatesOf = ({ listeners }: ProxyConfig) =>
+  listeners.flatMap(({ tls }) => (tls === undefined ? [] : [tls, ...tls.certificates]));
+
+const readsCertificates = (config: ProxyConfig): boolean =>
+  certificatesOf(config).some(({ certificate }) => certificate !== undefined);
+
+const usesAcme = (config: ProxyConfig): boolean =>
+  certificatesOf(config).some(({ acme }) => acme !== undefined);
 
 const quoted = (text: string): string => JSON.stringify(text.replaceAll("$", "$$$$"));
 const list = (items: readonly string[]): string => items.map((item) => `\n      - ${quoted(item)}`).join("");

@@ -36,6 +36,8 @@ export const CONTAINER_PATHS = {
   tlsDirectory: DEFAULT_HOST_PATHS.tlsDirectory,
   dhParameters: "/etc/portico/dhparam2048.pem",
   defaultPageDirectory: DEFAULT_HOST_PATHS.defaultPageDirectory,
+  /** Of the image: user 65532 may write there. */
+  stateDirectory: "/var/lib/portico",
 } as const;
 
 /** Control socket of the deployed service, in the directory that its unit has systemd make. */

@@ -77,6 +77,17 @@ export const STACK_ERRORS = {
     'new ContainerProxy(stack, "files").addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });',
     "Terraform cannot write files into a container: a container reads its certificate from a Secret or from a volume.",
   ),
+  "compose.loopback-upstream": entry(
+    `const local = containers.addUpstream("local", { url: "http://127.0.0.1:8000" });
+site.addRoute("local", { path: "/local", action: Action.proxy(local) });
+containers.composeFiles({ image: "portico:1" });`,
+    "In a container, a loopback address or a Unix socket without a mount leads to the container itself. The application runs in other containers, which the proxy reaches by the names of their services.",
+  ),
+  "compose.no-volume": entry(
+    `site.addRoute("media", { path: "/media", action: Action.staticFiles("/srv/media") });
+containers.composeFiles({ image: "portico:1" });`,
+    "The proxy names a file or directory that its container does not have. The file system of the container is the file system of the image, and read-only.",
+  ),
   "kubernetes.acme": entry(
     `const material = TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, names: ["example.org"] });
 const https = containers.addListener("https", { port: 8443, publishedPort: 443, tls: { material } });

@@ -1,10 +1,9 @@
-import { coarseNow } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 
 /** A request that waits for an upstream to accept connections again. */
 export interface Held {
   /**
-   * Since when, on the coarse clock, over all outages and full listen queues that it met; undefined before the first. Set
+   * Since when, by `performance.now()`, over all outages and full listen queues that it met; undefined before the first. Set
    * by the pool.
    */
   heldSince: number | undefined;
@@ -25,7 +24,7 @@ export class Outage {
   holding = true;
   private waited = 0;
   private failed = 0;
-  private readonly began = coarseNow();
+  private readonly began = performance.now();
   /** When a request last met it. */
   private metAt = this.began;
   private readonly timer: NodeJS.Timeout;
@@ -46,18 +45,18 @@ export class Outage {
   /** Whether no request met it for so long that it may have ended unnoticed. */
   isForgottenBy(held: Held): boolean {
     const { metAt } = this;
-    this.metAt = coarseNow();
+    this.metAt = performance.now();
     return !this.holding && held.heldSince === undefined && this.metAt - metAt >= FORGET_MS;
   }
 
   /** No request waits longer than that, and then until the end of an outage that begins last. */
-  mayWait({ heldSince = coarseNow() }: Held): boolean {
-    return this.holding && coarseNow() - heldSince < this.holdMs;
+  mayWait({ heldSince = performance.now() }: Held): boolean {
+    return this.holding && performance.now() - heldSince < this.holdMs;
   }
 
   /** A request waits from now on. */
   admit(held: Held): void {
-    held.heldSince ??= coarseNow();
+    held.heldSince ??= performance.now();
     this.waited++;
   }
 
@@ -71,7 +70,7 @@ export class Outage {
   /** The error log's text for a request that gets no connection. */
   refusal({ heldSince = this.began }: Held): string {
     this.failed++;
-    return `${this.reason}; held for ${Math.round(coarseNow() - heldSince)} ms`;
+    return `${this.reason}; held for ${Math.round(performance.now() - heldSince)} ms`;
   }
 
   stop(): void {
@@ -86,7 +85,7 @@ export class Outage {
 
   /** For the error log, when it is over. */
   get end(): string {
-    const seconds = ((coarseNow() - this.began) / 1_000).toFixed(1);
+    const seconds = ((performance.now() - this.began) / 1_000).toFixed(1);
     const failed = this.failed === 0 ? "" : `, ${this.failed} of them got 502`;
     return `no longer refuses connections, after ${seconds} s: ${this.waited} requests waited${failed}`;
   }

@@ -56,7 +56,7 @@ export class UpstreamPool {
   private outage: Outage | undefined = undefined;
   /** Tries the upstream while its listen queue is full. */
   private fullQueue: NodeJS.Timeout | undefined = undefined;
-  /** Until when the error log has enough lines about that, on the coarse clock. */
+  /** Until when the error log has enough lines about that, by `performance.now()`. */
   private fullQueueKnownUntil = -Infinity;
   /** The connection by which the upstream is tried in an outage, or while its listen queue is full. */
   private attempt: UpstreamConnection | undefined = undefined;
@@ -267,7 +267,7 @@ export class UpstreamPool {
    */
   private awaitRoom(taker: ConnectionTaker, reason: string): boolean {
     const { name, queueTimeoutMs } = this.config;
-    const now = coarseNow();
+    const now = performance.now();
     if (this.outage !== undefined) this.endOutage(this.outage);
     this.fullQueue ??= setInterval(() => guarded(this, this.tryAgain), FULL_TRY_MS).unref();
     this.shares.obstacle = "the listen queue of upstream is full";
