@@ -117,6 +117,16 @@ test("shows the last lines of all logs, in the order of their times", async () =
   expect(await shown("--lines", "1")).toHaveLength(1);
 });
 
+test("with --root the logs are those below the directory", async () => {
+  const text = fs.readFileSync(config(), "utf8").replaceAll(`${folder}/`, "/var/log/");
+  fs.mkdirSync(at("root/etc/portico"), { recursive: true });
+  fs.mkdirSync(at("root/var/log"), { recursive: true });
+  fs.writeFileSync(at("root/etc/portico/portico.json"), text);
+  append("root/var/log/access.log", combined("GET /files/a HTTP/1.1"));
+  const { code, out } = await portico("log", "--root", at("root"), "--no-follow");
+  expect([code, out.slice(9)]).toEqual([0, "200 GET /files/a  5 B  192.0.2.7\n"]);
+});
+
 test.each(["-", "\\x16\\x03\\x01"])("a line of what was no request: %s", async (request) => {
   append("access.log", combined(request, 400));
   expect((await shown()).map((line) => line.slice(9))).toEqual(["400 (no request)  5 B  192.0.2.7"]);

@@ -121,6 +121,17 @@ test("a request that failed: its rules, times, token with meaning and fix, and i
   expect((await portico("why", id!, "--config", save(shared), "--show-secrets")).out).toContain("SECRET");
 });
 
+test("with --root the id is looked for in the logs below the directory", async () => {
+  const shared = await parts();
+  const [id] = await served(shared, "/fixed");
+  const text = fs.readFileSync(save(shared), "utf8").replaceAll(`${folder}/`, "/var/log/");
+  for (const place of ["root/etc/portico", "root/var/log"]) fs.mkdirSync(at(place), { recursive: true });
+  fs.writeFileSync(at("root/etc/portico/portico.json"), text);
+  fs.renameSync(at("access.log"), at("root/var/log/access.log"));
+  const { code, out } = await portico("why", id!, "--root", at("root"));
+  expect([code, out]).toEqual([0, expect.stringMatching(new RegExp(`^request ${id}\n`))]);
+});
+
 test("one that the upstream was not asked for", async () => {
   const shared = await parts();
   const routes = ROUTES.map((one) => ({ ...one, requestBodyBytesMax: 2 }));

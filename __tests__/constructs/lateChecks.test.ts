@@ -1,4 +1,4 @@
-import { TerraformVariable, Testing } from "cdktf";
+import { Fn, TerraformVariable, Testing } from "cdktf";
 import { addPreconditions, lateCheck } from "../../src/constructs/props/lateChecks.js";
 import { Host, HostFile } from "../../src/index.js";
 import { problem } from "../../src/model/index.js";
@@ -50,6 +50,24 @@ test("checks come after those that a resource has", () => {
   addPreconditions(resource, [check("a")]);
   const { precondition } = Object.values(synthesize(site).resource.local_file!)[0].lifecycle;
   expect(precondition.map((one: { condition: string }) => one.condition)).toEqual(["own", "a"]);
+});
+
+test.each<[string, unknown, boolean]>([
+  ["a function", Fn.lower("WEB"), false],
+  ["a function of a function", Fn.format("%s", [Fn.cidrhost("10.0.0.0/8", 5)]), false],
+  ["a file", Fn.jsondecode(Fn.file("hosts.json")), false],
+  ["a variable", text, true],
+  ["a function of a variable", Fn.lower(text), true],
+  ["a variable in a text", Fn.lower(`a-${text}`), false],
+])("the check of %s refers to something, which Terraform demands", (_, value, refers) => {
+  const site = newStack();
+  new TerraformVariable(site, "t", { type: "string" });
+  const host = new Host(site, "host", { address: "192.0.2.10" });
+  const { resource } = new HostFile(site, "file", { host, path: "/a", content: "a" });
+  addPreconditions(resource, lateCheck(WHAT, [{ type: "string", pattern: "^w" }], value));
+  const [{ condition }] = Object.values(synthesize(site).resource.local_file!)[0].lifecycle.precondition;
+  expect(condition.startsWith("${")).toBe(true);
+  expect(condition.endsWith(' && path.module != ""}')).toBe(!refers);
 });
 
 describe("a value that several files are made of", () => {

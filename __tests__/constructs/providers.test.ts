@@ -70,6 +70,34 @@ test("a stack gets the providers that it uses and does not have, when it is synt
   expect(providersOf(own)).toEqual({ local: { source: "hashicorp/local", version: "2.6.1" } });
 });
 
+test("a cluster's package that is missing is named when a front end is made, and not when its module is loaded", () => {
+  const program = `
+const Module = require("node:module");
+const find = Module._resolveFilename;
+Module._resolveFilename = function (name, ...more) {
+  const own = name.startsWith("@cdktf/provider-kubernetes/");
+  return find.call(this, name, ...(own ? [{ ...more[0], paths: [] }] : more));
+};
+const { TerraformStack, Testing } = require("cdktf");
+const [index, cluster] = process.argv.slice(1);
+const { Action, ContainerProxy } = require(index);
+const { KubernetesFrontEnd } = require(cluster);
+const stack = new TerraformStack(Testing.app(), "stack");
+const proxy = new ContainerProxy(stack, "proxy");
+const listeners = [proxy.addListener("http", { port: 8080, publishedPort: 80 })];
+const site = proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+site.addRoute("all", { path: "/", action: Action.respond(204) });
+console.log("loaded");
+new KubernetesFrontEnd(stack, "pods", { name: "portico", namespace: "web", image: "portico:1", proxy, transferGrace: "10m" });`;
+  const lib = join(__dirname, "../../dist/lib");
+  const args = ["-e", program, join(lib, "index.js"), join(lib, "kubernetes/index.js")];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  expect(stdout).toBe("loaded\n");
+  expect(stderr).toContain(
+    "stack/pods: needs the package @cdktf/provider-kubernetes, which is not installed [config.missing-package]",
+  );
+});
+
 test.each([
   ["local", "provider-local", "stack/files"],
   ["tls", "provider-tls", "stack/files/Proxy"],

@@ -110,6 +110,51 @@ describe("a host that Terraform uploads to", () => {
   });
 });
 
+test.each([
+  ["gate-a.example", "gate-b.example", false],
+  ["gate-a.example", "gate-a.example", true],
+])("one private address behind %s and %s is one host: %s", (first, second, isOne) => {
+  const stack = newStack();
+  const behind = (id: string, gate: string) => () =>
+    frontEnd(
+      {
+        host: {
+          address: "10.0.0.5",
+          delivery: Delivery.ssh({
+            verifyHostKey: false,
+            bastion: { address: gate, verifyHostKey: false },
+          }),
+        },
+      },
+      id,
+      stack,
+    );
+  behind("one", first)();
+  const made = (): readonly string[] => {
+    behind("two", second)();
+    synthesize(stack);
+    return [];
+  };
+  if (isOne) expect(made).toThrow("files.duplicate-path");
+  else expect(made).not.toThrow();
+});
+
+test("an activation of a front end's service knows what the front end describes", () => {
+  const stack = newStack();
+  const files = frontEnd({}, "files", stack);
+  const probe = { timeoutSeconds: 5 };
+  const { deployment } = new Activation(stack, "activation", {
+    service: files.service,
+    describe: () => ({ probe }),
+  });
+  const own = newStack();
+  const whole = frontEnd({ activation: { probe } }, "files", own).activation!.deployment;
+  const { files: _a, expect: rows, ...parts } = deployment;
+  const { files: _b, expect: ownRows, ...ownParts } = whole;
+  expect([rows, parts]).toEqual([ownRows, ownParts]);
+  expect(() => Testing.synth(stack, true)).not.toThrow();
+});
+
 describe("the self-signed certificate", () => {
   test("covers the names of the front end, and of virtual servers that are added later", () => {
     const stack = newStack();

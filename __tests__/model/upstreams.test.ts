@@ -57,6 +57,20 @@ test("connections with a PROXY protocol header are not kept, and how many are is
   expect(parsed({ url: URL, proxyProtocol: "v1", idleConnectionsMax: 0 }).ok).toBe(true);
 });
 
+test.each([
+  ["http://undefined:3000", false],
+  ["https://undefined", false],
+  ["http://null:3000", false],
+  ["http://undefined.example.org", false],
+  ["http://app.undefined:80", false],
+  ["http://undefined-app:3000", true],
+  ["http://nullable.example.org", true],
+])("a missing value in a URL is refused: %s", (url, ok) => {
+  const result = parsed({ url });
+  expect(result.ok).toBe(ok);
+  if (!result.ok) expect(result.problems.map(({ code }) => code)).toEqual(["config.bad-url"]);
+});
+
 test("a single server may have checks, which watch it", () => {
   expect(parsed({ url: URL, health: {} }).ok).toBe(true);
 });

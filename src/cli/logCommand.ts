@@ -31,7 +31,7 @@ export function addLog(program: Command, output: Output, done: (code: number) =>
     .command("log")
     .description("follow the access logs of all routes, through rotations")
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
-    .option("--root <DIR>", "directory to use as the host's /, for the default config")
+    .option("--root <DIR>", "directory to use as the host's /, for the default config and the logs")
     .option("--route <NAME>", "only requests of this route")
     .option("--server <NAME>", "only requests to this virtual server")
     .option("--status <STATUS>", "only these statuses: 404, 5xx, or a list such as 404,5xx", statuses)
@@ -65,14 +65,14 @@ Examples:
 const DAY_MS = 86_400_000;
 
 async function log(flags: LogFlags, output: Output): Promise<number> {
-  const { file } = sourceOf(flags.config, flags.root);
+  const { file, root } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
   if (!document.ok) {
     output.out(refusal(file, document.problems, flags.json));
     return EXIT.failed;
   }
   const config = document.value;
-  const { logs, streams } = logsOfConfig(config);
+  const { logs, streams } = logsOfConfig(config, root);
   const shown = logs.filter(({ kind }) => kind === "access" || flags.errors === true);
   const unknown = unknownName(flags, config);
   if (unknown !== undefined) {

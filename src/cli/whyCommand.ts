@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { logsOfConfig } from "../host/diagnosis/configLogs.js";
+import { type ConfigLog, logsOfConfig } from "../host/diagnosis/configLogs.js";
 import { decisionSteps, type Step } from "../host/diagnosis/decisionSteps.js";
 import { findRequest, type FoundRequest } from "../host/diagnosis/why.js";
 import { ERROR_TOKENS, type ErrorToken } from "../model/errorTokens.js";
@@ -29,7 +29,7 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
     .description("explain a request, by its URL or its id: the rules that apply, and the outcome")
     .argument("<URL|ID>", "an http or https URL, or a request id of a log or an error page")
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
-    .option("--root <DIR>", "directory to use as the host's /, for the default config")
+    .option("--root <DIR>", "directory to use as the host's /, for the default config and the logs")
     .option(
       "--log <FILE>",
       "look for the id in this log; may be given several times (default: the logs of the config)",
@@ -57,14 +57,17 @@ Examples:
   portico why 4bf92f3577b34da6 --log /srv/old/access.log.gz --json`;
 
 async function why(about: string, flags: WhyFlags, output: Output): Promise<number> {
-  const { file } = sourceOf(flags.config, flags.root);
+  const { file, root } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
   if (!document.ok) {
     output.out(refusal(file, document.problems, flags.json));
     return EXIT.failed;
   }
   if (/^https?:\/\//i.test(about)) return whyUrl(about, { file, config: document.value }, flags, output);
-  if (ID.test(about)) return whyId(about, { file, config: document.value }, flags, output);
+  if (ID.test(about)) {
+    const { logs } = logsOfConfig(document.value, root);
+    return whyId(about, { file, config: document.value, logs }, flags, output);
+  }
   output.err(
     "error: give a URL such as https://files.example.org/, or a request id from a log or an error page\n",
   );
@@ -77,6 +80,10 @@ const ID = /^[0-9A-Za-z][0-9A-Za-z._:+/=-]{0,127}$/;
 interface Loaded {
   readonly file: string;
   readonly config: ProxyConfig;
+}
+
+interface LoadedWithLogs extends Loaded {
+  readonly logs: readonly ConfigLog[];
 }
 
 function whyUrl(
@@ -110,10 +117,11 @@ function whyUrl(
   return EXIT.ok;
 }
 
-async function whyId(id: string, { file, config }: Loaded, flags: WhyFlags, output: Output): Promise<number> {
-  const found = await findRequest(id, config, flags.log ?? []);
+async function whyId(id: string, loaded: LoadedWithLogs, flags: WhyFlags, output: Output): Promise<number> {
+  const { file, config, logs } = loaded;
+  const found = await findRequest(id, logs, flags.log ?? []);
   if (found.access === undefined && found.errors.length === 0) {
-    const missing = notFound(id, { file, config }, found, flags.log ?? []);
+    const missing = notFound(id, loaded, found, flags.log ?? []);
     output.out(
       flags.json === true
         ? json({ file, ok: false, id, problems: [missing], read: found.read })
@@ -130,11 +138,11 @@ async function whyId(id: string, { file, config }: Loaded, flags: WhyFlags, outp
 
 function notFound(
   id: string,
-  { file, config }: Loaded,
+  { file, config, logs }: LoadedWithLogs,
   { read, cut }: FoundRequest,
   given: readonly string[],
 ): Problem {
-  const access = logsOfConfig(config).logs.filter(({ kind }) => kind === "access");
+  const access = logs.filter(({ kind }) => kind === "access");
   if (given.length === 0 && !access.some(({ format }) => format === "json")) {
     const what =
       access.length === 0

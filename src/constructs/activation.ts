@@ -5,6 +5,7 @@ import { daemon, type DeploymentInput, parseDeployment, services } from "../mode
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import type { DaemonUnit, DeploymentUnits, DescribedSettings, HostDescription } from "./activationOptions.js";
 import {
+  type DeployedParts,
   deploymentOf,
   deploymentText,
   filesOf,
@@ -35,17 +36,16 @@ export class Activation extends Construct {
   readonly host: IHost;
   /** The resource that runs the activation. Resources that need a serving host depend on this resource. */
   readonly resource: TerraformResource;
-  private readonly props: ActivationProps;
+  private readonly parts: DeployedParts;
   private readonly earlier: TerraformResource[] = [];
   private keepalived?: string;
 
   constructor(scope: Construct, id: string, props: ActivationProps) {
     super(scope, freeId(scope, id));
     refuseProps(this, props, ACTIVATION_PROPS);
-    this.props = props;
     this.host = props.service.host;
-    noteDescription(this.host);
     refuseSecond(this);
+    this.parts = noteDescription(props);
     // Descriptions that a front end without an activation left there.
     for (const { node } of filesOf(this, this.host).filter(isDescription)) {
       node.scope!.node.tryRemoveChild(node.id);
@@ -73,7 +73,7 @@ export class Activation extends Construct {
     after: () => readonly TerraformResource[],
     withoutAddress?: string,
   ): TerraformResource {
-    const { service } = this.props;
+    const { service } = this.parts;
     return this.host.delivery.activate(scope, {
       host: this.host,
       document: Lazy.stringValue({ produce: () => this.document }),
@@ -96,7 +96,7 @@ export class Activation extends Construct {
 
   /** The current deployment document; may contain tokens. */
   get deployment(): DeploymentInput {
-    return deploymentOf(this, this.props, this.keepalived);
+    return deploymentOf(this, this.parts, this.keepalived);
   }
 
   private get document(): string {
@@ -109,7 +109,7 @@ export class Activation extends Construct {
       return parsed.ok ? [] : parsed.problems;
     });
     const own = problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` }));
-    return [...own, ...unreadPageProblems(this.props.service.proxy.virtualServers, this.files)];
+    return [...own, ...unreadPageProblems(this.parts.service.proxy.virtualServers, this.files)];
   }
 }
 
@@ -157,8 +157,9 @@ export interface ActivationProps extends DoctorProps {
   readonly services?: DeploymentUnits;
   /**
    * Further facts about the host: settings, trees, rows, database, network, and how the responses are checked. The
-   * function is called when the app is synthesized.
-   * @default - nothing; the expected responses are checked for a minute
+   * function is called when the app is synthesized. These facts take precedence over those of a front end whose service
+   * is activated.
+   * @default - those of the front end, if the service is one's; the expected responses are checked for a minute
    */
   readonly describe?: () => HostDescription;
 }

@@ -39,17 +39,35 @@ export function deploymentOf(
   } satisfies DeploymentInput);
 }
 
-const described = new WeakSet<IHost>();
+/** The parts of described deployments, by host; a front end's are those of an activation that is added later, too. */
+const described = new WeakMap<IHost, DeployedParts>();
 
-/** @internal Notes that a deployment of the host is described, by an activation or by a front end. */
-export const noteDescription = (host: IHost): void => void described.add(host);
+/**
+ * @internal Notes that a deployment of the host is described, by an activation or by a front end.
+ *
+ * @returns the parts together with those of a front end that described the same service before
+ */
+export function noteDescription(parts: DeployedParts): DeployedParts {
+  const { service, services, describe } = parts;
+  const before = described.get(service.host);
+  const all: DeployedParts =
+    before?.service !== service
+      ? parts
+      : {
+          service,
+          services: { ...before.services, ...services },
+          describe: () => ({ ...before.describe?.(), ...describe?.() }),
+        };
+  described.set(service.host, all);
+  return all;
+}
 
 /** @internal Whether expected responses of the host's proxy are in a deployment, so that something checks them. */
 export const isDescribed = (host: IHost): boolean => described.has(host);
 
 /** @internal Without an activation, the deployment is a file like any other: checks of the host read the file. */
 export function describeHost(scope: Construct, parts: DeployedParts): void {
-  noteDescription(parts.service.host);
+  noteDescription(parts);
   new HostFile(scope, "Deployment", {
     host: parts.service.host,
     path: DEPLOYMENT_FILE,

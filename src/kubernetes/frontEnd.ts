@@ -1,6 +1,7 @@
 import { warn } from "../constructs/warn.js";
 import { Construct } from "constructs";
-import {
+import type * as provider from "./provider.js";
+import type {
   ConfigMapV1,
   DeploymentV1,
   HorizontalPodAutoscalerV2,
@@ -9,6 +10,7 @@ import {
   ServiceV1,
 } from "./provider.js";
 import { freeId } from "../constructs/constructIds.js";
+import { loaded } from "../constructs/providers/loaded.js";
 import { escapeTemplate } from "../constructs/props/tokens.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import { proxyConfigText } from "../render/index.js";
@@ -47,10 +49,17 @@ export class KubernetesFrontEnd extends Construct {
   /** Adjusts the number of pods; undefined for a fixed number. */
   readonly autoscaler?: HorizontalPodAutoscalerV2;
   private readonly isComplete: () => boolean;
+  private readonly resources: typeof provider;
 
   constructor(scope: Construct, id: string, props: KubernetesFrontEndProps) {
     super(scope, freeId(scope, id));
     refuseFrontEndProps(this, props);
+    this.resources = loaded(
+      this,
+      "@cdktf/provider-kubernetes",
+      // oxlint-disable-next-line typescript/no-require-imports -- Loading it late is the purpose.
+      () => require("./provider.js") as typeof provider,
+    );
     const { proxy } = props;
     const input = frontEndInput(this, props);
     this.manifests = frontEndManifests(input);
@@ -60,14 +69,14 @@ export class KubernetesFrontEnd extends Construct {
     const [config, runtime] = this.ofKind("ConfigMap");
     this.configMap = this.configMapOf("Config", config!);
     if (runtime !== undefined) this.runtimeConfigMap = this.configMapOf("Runtime", runtime);
-    this.networkPolicy = this.resource("NetworkPolicy", NetworkPolicyV1);
-    this.service = this.resource("Service", ServiceV1)!;
-    this.deployment = this.resource("Deployment", DeploymentV1)!;
+    this.networkPolicy = this.resource("NetworkPolicy", this.resources.NetworkPolicyV1);
+    this.service = this.resource("Service", this.resources.ServiceV1)!;
+    this.deployment = this.resource("Deployment", this.resources.DeploymentV1)!;
     this.deployment.dependsOn = [this.configMap, this.runtimeConfigMap, this.networkPolicy]
       .filter((one) => one !== undefined)
       .map(({ terraformResourceType, friendlyUniqueId }) => `${terraformResourceType}.${friendlyUniqueId}`);
-    this.disruptionBudget = this.resource("PodDisruptionBudget", PodDisruptionBudgetV1)!;
-    this.autoscaler = this.resource("HorizontalPodAutoscaler", HorizontalPodAutoscalerV2);
+    this.disruptionBudget = this.resource("PodDisruptionBudget", this.resources.PodDisruptionBudgetV1)!;
+    this.autoscaler = this.resource("HorizontalPodAutoscaler", this.resources.HorizontalPodAutoscalerV2);
     this.isComplete = () =>
       proxyConfigText(proxy.config) === input.config && proxy.files.size === input.files.size;
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
@@ -101,7 +110,10 @@ export class KubernetesFrontEnd extends Construct {
   private configMapOf(id: string, manifest: Manifest): ConfigMapV1 {
     const hash = manifest.metadata.name.slice(-10);
     const lifecycle = { createBeforeDestroy: true };
-    return new ConfigMapV1(this, `${id}-${hash}`, { ...argumentsOf<"metadata">(manifest), lifecycle });
+    return new this.resources.ConfigMapV1(this, `${id}-${hash}`, {
+      ...argumentsOf<"metadata">(manifest),
+      lifecycle,
+    });
   }
 
   private resource<T>(

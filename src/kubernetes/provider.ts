@@ -1,4 +1,4 @@
-/** The Kubernetes provider's resources: only the entry `cdktf-portico/kubernetes` loads them. */
+/** The Kubernetes provider's resources: a front end in a cluster loads them when it is made. */
 export { ConfigMapV1 } from "@cdktf/provider-kubernetes/lib/config-map-v1";
 export { DeploymentV1 } from "@cdktf/provider-kubernetes/lib/deployment-v1";
 export { HorizontalPodAutoscalerV2 } from "@cdktf/provider-kubernetes/lib/horizontal-pod-autoscaler-v2";

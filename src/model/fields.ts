@@ -125,7 +125,8 @@ export const upstreamUrl = (description: string, example?: string) =>
       pattern:
         `^(?:https?://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?` +
         `|unix:${SOCKET_PATH_PATTERN})$`,
-      never: `^https?://_(?:[:/]|$)|^unix:(?:.*/\\.{0,2}(?:/|$))|^https?:.*${LONG_LABEL_PATTERN}`,
+      // In a template, JavaScript writes a missing value so.
+      never: `^https?://(?:[a-z0-9_.-]*\\.)?(?:undefined|null)(?:[.:/]|$)|^https?://_(?:[:/]|$)|^unix:(?:.*/\\.{0,2}(?:/|$))|^https?:.*${LONG_LABEL_PATTERN}`,
       lengthMax: "https://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
     },
   ).meta(described(description, example));

@@ -191,6 +191,10 @@ export const PROBLEM_CODES = {
   "files.bad-directory": "Create the directory, or let the user that runs portico read and enter it.",
   "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",
   "container.no-host": "Provide the container's files in its image, on a volume or in a Secret.",
+  "compose.loopback-upstream":
+    "Use the name of the application's service: http://SERVICE:PORT. For a program on the host itself, use the host's address on the network.",
+  "compose.no-volume":
+    "Mount a directory that contains the path: `volumes` of `composeFiles`, such as `./media:/srv/media:ro`.",
   "kubernetes.acme":
     "Let cert-manager write the certificate into a Secret, and use `TlsMaterial.fromSecret()`.",
   "kubernetes.bad-address":
@@ -199,10 +203,6 @@ export const PROBLEM_CODES = {
   "kubernetes.bad-value": "Use a value that Kubernetes accepts.",
   "kubernetes.changed-later": "Create the KubernetesFrontEnd after everything has been added to its proxy.",
   "kubernetes.client-address": "Remove `externalTrafficPolicy`, or set `proxyProtocol` on every listener.",
-  "compose.loopback-upstream":
-    "Use the name of the application's service: http://SERVICE:PORT. For a program on the host itself, use the host's address on the network.",
-  "compose.no-volume":
-    "Mount a directory that contains the path: `volumes` of `composeFiles`, such as `./media:/srv/media:ro`.",
   "kubernetes.loopback-upstream": "Use the URL of a Service: http://NAME.NAMESPACE.svc:PORT.",
   "kubernetes.not-known": "Use a literal.",
   "kubernetes.no-volume": "Mount a volume or a Secret that contains the path.",

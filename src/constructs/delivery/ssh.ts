@@ -96,8 +96,9 @@ export class SshDelivery implements DeliveryWay {
   }
 
   place(host: DeliveryHost): string {
-    const { host: address, port } = sshFields(this.options, host);
-    return `ssh://${address}:${port}`;
+    const { host: address, port, bastionHost, bastionPort } = sshFields(this.options, host);
+    // Behind another bastion, a private address is another machine.
+    return `ssh://${bastionHost === undefined ? "" : `${bastionHost}:${bastionPort}/`}${address}:${port}`;
   }
 
   deliver(scope: Construct, _id: string, file: DeliveredFile): FileResource {

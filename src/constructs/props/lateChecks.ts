@@ -1,4 +1,4 @@
-import { Fn, forExpression, Op, ref, type TerraformResource, Token } from "cdktf";
+import { Fn, forExpression, type IResolvable, Lazy, Op, ref, type TerraformResource, Token } from "cdktf";
 import {
   configSchema,
   type Problem,
@@ -114,8 +114,27 @@ const limit = (number: number): unknown => Fn.tonumber(String(number));
 /** Makes Terraform check before it makes a resource, after the preconditions that the user of the construct added. */
 export function addPreconditions(resource: TerraformResource, checks: readonly LateCheck[]): void {
   // cdktf appends a list to the existing one.
-  if (checks.length > 0) resource.addOverride("lifecycle.precondition", checks);
+  if (checks.length > 0)
+    resource.addOverride(
+      "lifecycle.precondition",
+      checks.map(({ condition, ...more }) => ({ condition: referring(condition), ...more })),
+    );
 }
+
+/** Terraform refuses a condition that refers to nothing, as of a value from functions alone: `Fn.lower("A")`. */
+const referring = (condition: unknown): IResolvable =>
+  Lazy.anyValue({
+    produce: (context) => {
+      const text: unknown = context.resolve(condition);
+      const inner = typeof text === "string" ? /^\$\{([^]*)\}$/.exec(text)?.[1] : undefined;
+      if (inner === undefined || REFERENCE.test(inner.replace(QUOTED, '""'))) return text;
+      return `\${(${inner}) && path.module != ""}`;
+    },
+  });
+
+const QUOTED = /"(?:[^"\\]|\\.)*"/g;
+/** Variables, locals, data sources, modules and resources; anything else is taken for none, which does no harm. */
+const REFERENCE = /(?:^|[^\w.-])(?:var|local|data|module|[a-z0-9]+_[a-z0-9_]+)\.[a-z]/;
 
 /**
  * The condition that a value fits a field; undefined if anything does. A value that cannot be evaluated does not fit.

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "../../model/index.js";
 
 /** A log file of a config, and the servers and routes that write to it. */
@@ -22,8 +23,15 @@ export interface Unfiled {
   readonly off: boolean;
 }
 
-/** The log files of a config, each once. */
-export function logsOfConfig(config: ProxyConfig): { readonly logs: readonly ConfigLog[] } & Unfiled {
+/**
+ * The log files of a config, each once.
+ *
+ * @param root directory that the host's files are in
+ */
+export function logsOfConfig(
+  config: ProxyConfig,
+  root = "/",
+): { readonly logs: readonly ConfigLog[] } & Unfiled {
   const found = new Map<string, ConfigLog & { readonly routes: LoggedRoute[] }>();
   const streams = new Set<string>();
   let off = false;
@@ -36,8 +44,9 @@ export function logsOfConfig(config: ProxyConfig): { readonly logs: readonly Con
     if ("stream" in log) return void streams.add(log.stream);
     const format =
       kind === "access" ? ((log as { format?: "combined" | "json" }).format ?? "combined") : undefined;
-    const key = `${kind} ${log.path}`;
-    if (!found.has(key)) found.set(key, { kind, path: log.path, format, routes: [] });
+    const path = join(root, log.path);
+    const key = `${kind} ${path}`;
+    if (!found.has(key)) found.set(key, { kind, path, format, routes: [] });
     if (by !== undefined) found.get(key)!.routes.push(by);
   };
   add("access", config.logs.access);

@@ -1,6 +1,5 @@
-import type { ProxyConfig } from "../../model/index.js";
 import { readLogFile } from "./accessLogFile.js";
-import { type ConfigLog, logsOfConfig } from "./configLogs.js";
+import type { ConfigLog } from "./configLogs.js";
 import { linesBackwards, openLog, rotatedLogs } from "./logFiles.js";
 import { type AccessEntry, type ErrorEntry, type LogEntry, readEntry } from "./logEntry.js";
 import { closeSync } from "node:fs";
@@ -22,15 +21,16 @@ const FILE_BYTES_MAX = 1_073_741_824;
 /**
  * Looks for the lines of a request with this id, in the present logs and in those that were rotated, the latest first.
  *
- * @param given files to read instead of those of the config
+ * @param logsOf those of the config
+ * @param given files to read instead
  */
 export async function findRequest(
   id: string,
-  config: ProxyConfig,
+  logsOf: readonly Pick<ConfigLog, "kind" | "path">[],
   given: readonly string[] = [],
 ): Promise<FoundRequest> {
   const logs: readonly Pick<ConfigLog, "kind" | "path">[] =
-    given.length > 0 ? given.map((path) => ({ kind: "access" as const, path })) : logsOfConfig(config).logs;
+    given.length > 0 ? given.map((path) => ({ kind: "access" as const, path })) : logsOf;
   const read: string[] = [];
   const errors: ErrorEntry[] = [];
   let access: AccessEntry | undefined;
