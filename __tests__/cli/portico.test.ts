@@ -1,7 +1,9 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { connect as connectTls } from "node:tls";
 import { buildBundle } from "../../build/bundle.js";
 import { BUNDLE, ROOT } from "../../build/paths.js";
 import { publicFolder } from "../../testkit/publicFolder.js";
@@ -12,10 +14,13 @@ import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
 import { run } from "../../src/cli/program.js";
+import { Delivery, Mode } from "../../src/index.js";
 import { nodeFixes } from "../../src/model/nodeReleases.js";
 import { VERSION } from "../../src/model/version.js";
 import { siteConfig, siteExpect, type SiteOptions } from "../../testkit/siteConfig.js";
+import { renderProxyConfig } from "../../src/testing/index.js";
 import { deploymentOf } from "../../testkit/deployment.js";
+import { frontEnd } from "../../testkit/stacks.js";
 
 let folder: string;
 beforeAll(() => {
@@ -421,6 +426,42 @@ describe("preview and check --live", () => {
       false,
     ]);
     expect(responses[3].cause).toMatch(/certificate is not trusted/);
+  });
+
+  test("a stack that is delivered over ssh: a certificate that only the host has is replaced, and taken away again", async () => {
+    const delivery = Delivery.ssh({ verifyHostKey: false });
+    const host = { address: "192.0.2.10", publicName: "files.example.org", delivery };
+    const { proxy } = frontEnd({ host, mode: Mode.tls() });
+    const file = path.join(folder, "over-ssh.json");
+    writeFileSync(file, JSON.stringify(renderProxyConfig(proxy)));
+    const kept = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("portico-preview-"));
+    const before = kept();
+    const offset = await freePortOffset();
+    const preview = new Preview([file, "--port-offset", String(offset), ...upstreams]);
+    previews.push(preview);
+    await preview.until(() => preview.out.includes("Ctrl-C"));
+    expect(preview.err).toContain(
+      "certificates that are not on this machine are replaced by self-signed ones",
+    );
+    expect(kept().length).toBe(before.length + 1);
+    const names = await new Promise<string | undefined>((resolve, reject) => {
+      const options = {
+        host: "127.0.0.1",
+        port: 443 + offset,
+        servername: "files.example.org",
+        rejectUnauthorized: false,
+      };
+      const socket = connectTls(options, () => {
+        resolve(socket.getPeerCertificate().subjectaltname);
+        socket.destroy();
+      });
+      socket.on("error", reject);
+    });
+    expect(names).toContain("DNS:files.example.org");
+    preview.signal("SIGHUP");
+    await preview.until(() => preview.err.includes("configuration reloaded"));
+    expect(await preview.stop()).toBe(0);
+    expect(kept()).toEqual(before);
   });
 
   test("a reload moves the changed config as well, and refuses a bad one; a port shows the status", async () => {

@@ -3,6 +3,7 @@ import { endpoint, ProblemError, type ProxyConfig } from "../model/index.js";
 import { serve } from "../runtime/supervisor/serve.js";
 import { readDocument, type Source } from "./document.js";
 import { mainName } from "../host/diagnosis/expectedResponses.js";
+import { previewCertificates } from "./previewCertificates.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
 import { previewConfig, type PreviewOptions } from "./previewConfig.js";
 
@@ -20,11 +21,16 @@ export async function preview(
     else output.err(problemsText(source.file, problems));
     return EXIT.failed;
   }
-  return serve({
+  const certificates = await previewCertificates(document.value, source.root);
+  if (certificates.replaced)
+    output.err(
+      "warning: certificates that are not on this machine are replaced by self-signed ones, and missing directories by an empty one\n",
+    );
+  const serving = serve({
     ...source,
     // A reload reads the file again, so its ports have to be moved again.
     adjust: (config) => {
-      const again = previewConfig(config, options);
+      const again = previewConfig(certificates.replace(config), options);
       if (!again.ok) throw new ProblemError(again.problems);
       return again.value;
     },
@@ -34,6 +40,7 @@ export async function preview(
       output.out(options.json === true ? json(ready) : readyText(ready));
     },
   });
+  return serving.finally(() => certificates.remove());
 }
 
 /** The addresses of a preview. */

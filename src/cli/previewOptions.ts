@@ -32,7 +32,8 @@ export function addPreview(program: Command, output: Output, done: (code: number
       `
 Listeners move to 127.0.0.1 (IPv6: ::1), and redirects follow them. TLS, routes and limits are as on the host. The
 preview writes no log files, sends no notifications and no HSTS, accepts no PROXY protocol, and leaves out header fields
-whose values come from credentials.
+whose values come from credentials. Certificates that are not on this machine, as of a host that is delivered to over
+ssh, are replaced by self-signed ones, and missing directories by an empty one.
 
 Examples:
   portico preview ./portico.json
