@@ -341,9 +341,72 @@ describe("the fields of a response", () => {
     [{}, {}, `Location: ${UPSTREAM}/a?${UPSTREAM}/`, `Location: ${PUBLIC}/a?${UPSTREAM}/`],
     [{ strip: "raw" }, {}, `Location: ${UPSTREAM}/a`, `Location: ${PUBLIC}/sync/a`],
     [{ strip: "nginx" }, { path: "/sync/" }, `Location: ${UPSTREAM}`, `Location: ${PUBLIC}/sync/`],
+    [{ strip: "raw" }, { path: "/a^b" }, `Location: ${UPSTREAM}/a`, `Location: ${PUBLIC}/a%5Eb/a`],
+    // The host that was asked, without the TLS that the upstream does not know of.
+    [{}, {}, "Location: http://files.example:8080/b?c#d", `Location: ${PUBLIC}/b?c#d`],
+    [{}, {}, "Location: HTTP://Files.Example:8080", "Location: https://Files.Example:8080"],
+    [{}, {}, "Content-Location: http://files.example:8080/a", `Content-Location: ${PUBLIC}/a`],
+    [{}, {}, "Refresh: 5; url='http://files.example:8080/sync/a'", `Refresh: 5; url='${PUBLIC}/sync/a'`],
+    [{}, {}, `Location: ${PUBLIC}/b`, `Location: ${PUBLIC}/b`],
+    [{}, {}, "Location: http://files.example/b", "Location: http://files.example/b"],
+    [{}, {}, "Location: http://files.example:80801/b", "Location: http://files.example:80801/b"],
+    [{}, {}, "Location: http://files.example:8080@x/b", "Location: http://files.example:8080@x/b"],
+    [{}, {}, "Location: /b?http://files.example:8080/", "Location: /b?http://files.example:8080/"],
+    // It would lead to itself.
+    [{}, {}, "Location: http://files.example:8080/sync/a", "Location: http://files.example:8080/sync/a"],
   ])("%j %j: %s becomes %s", (action, route, from, to) => {
     const rules = rulesOf(action, { ...route, url: UPSTREAM });
     expect(rules.responseHeaders(list(from), request())).toEqual(list(to));
+  });
+
+  test.each([
+    ["https", "files.example", "http://files.example/b", "https://files.example/b"],
+    ["https", "files.example:443", "http://files.example/b", "https://files.example/b"],
+    ["https", "files.example", "http://files.example:443/b", "https://files.example:443/b"],
+    ["https", "files.example", "http://files.example:80/b", "http://files.example:80/b"],
+    ["http", "files.example", "http://files.example/b", "http://files.example/b"],
+    ["https", "", "http://files.example/b", "http://files.example/b"],
+  ] as const)("over %s, asked as %p: a redirect to %s leads to %s", (scheme, host, from, to) => {
+    const location = list(`Location: ${from}`);
+    expect(rulesOf({}).responseHeaders(location, request({ scheme, host }))).toEqual(list(`Location: ${to}`));
+  });
+
+  const CUT = { strip: "raw" };
+  const INTO = { rewrite: "/v1/api" };
+  test.each<[object, Partial<ProxiedRoute> & { url?: string }, string, string]>([
+    [CUT, {}, "a=b; Path=/", "a=b; Path=/sync"],
+    [CUT, {}, "a=b; path = /c ; Secure", "a=b; path =/sync/c; Secure"],
+    [CUT, {}, "a=b;HttpOnly;PATH=/c/;SameSite=Lax", "a=b;HttpOnly;PATH=/sync/c/;SameSite=Lax"],
+    [CUT, {}, "a=b; Path=/; Path=/c", "a=b; Path=/sync; Path=/sync/c"],
+    [CUT, {}, "a=b", "a=b"],
+    [CUT, {}, "a=path=/; Secure", "a=path=/; Secure"],
+    // A client uses the directory of its own request instead.
+    [CUT, {}, "a=b; Path=", "a=b; Path="],
+    [CUT, {}, "a=b; Path", "a=b; Path"],
+    [CUT, {}, 'a=b; Path="/c"', 'a=b; Path="/c"'],
+    [CUT, {}, "__Host-a=b; Path=/; Secure", "__Host-a=b; Path=/; Secure"],
+    [CUT, {}, "__host-a=b; Path=/; Secure", "__host-a=b; Path=/; Secure"],
+    [CUT, {}, "__Secure-a=b; Path=/", "__Secure-a=b; Path=/sync"],
+    [CUT, { path: "/" }, "a=b; Path=/", "a=b; Path=/"],
+    [CUT, { path: "/sync/" }, "a=b; Path=/", "a=b; Path=/sync"],
+    [CUT, { path: "/a^b" }, "a=b; Path=/", "a=b; Path=/a%5Eb"],
+    [CUT, { path: "/a;b" }, "a=b; Path=/", "a=b; Path=/"],
+    [INTO, {}, "a=b; Path=/v1/api", "a=b; Path=/sync"],
+    [INTO, {}, "a=b; Path=/v1/api/c", "a=b; Path=/sync/c"],
+    [INTO, {}, "a=b; Path=/v1/apis", "a=b; Path=/v1/apis"],
+    // It has to reach every path of the upstream.
+    [INTO, {}, "a=b; Path=/", "a=b; Path=/"],
+    [{}, {}, "a=b; Path=/", "a=b; Path=/"],
+    [{}, { url: "http://web.internal:80" }, "a=b; Domain=web.internal; Path=/c", "a=b; Path=/c"],
+    [{}, { url: "http://web.internal:80" }, "a=b; domain = .WEB.internal", "a=b"],
+    [{}, { url: "http://web.internal:80" }, "a=b; Domain=a.web.internal", "a=b; Domain=a.web.internal"],
+    [{}, { url: "http://web.internal:80" }, "a=b; Domain=internal", "a=b; Domain=internal"],
+    [{}, { url: "http://10.0.0.1:80" }, "a=b; Domain=10.0.0.1", "a=b"],
+    [{}, { url: "http://files.example:80" }, "a=b; Domain=files.example", "a=b; Domain=files.example"],
+    [{ ...CUT, mapCookies: false }, {}, "a=b; Path=/; Domain=10.0.0.1", "a=b; Path=/; Domain=10.0.0.1"],
+  ])("%j %j: a cookie of %s becomes %s", (action, route, from, to) => {
+    const rules = rulesOf(action, { url: UPSTREAM, ...route });
+    expect(rules.responseHeaders(["Set-Cookie", from], request())).toEqual(["Set-Cookie", to]);
   });
 
   test("name no public origin if the client named none", () => {

@@ -1,6 +1,8 @@
 import type { RouteInput } from "../../src/model/index.js";
 import { parseConfig } from "../../src/model/index.js";
 import { startProxy, type TestProxy } from "../../testkit/harness.js";
+import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { exchange, RawUpstream } from "../../testkit/peers.js";
 
@@ -117,4 +119,39 @@ test.each([
     }),
   );
   expect(parsed.ok ? [] : parsed.problems.map(({ code }) => code)).toEqual(["config.bad-rewrite"]);
+});
+
+describe("a log-in behind a route that changes the path", () => {
+  let every: EveryProtocol;
+  beforeAll(async () => {
+    const url = `http://127.0.0.1:${upstream.port}`;
+    every = await startEveryProtocol({ routes: ROUTES, upstreams: [{ name: "web", url }] });
+    more =
+      `Location: http://127.0.0.1:${upstream.port}/b\r\n` +
+      "Set-Cookie: a=1; Path=/; Domain=127.0.0.1; HttpOnly\r\nSet-Cookie: b=2; Path=/b\r\n";
+  });
+  afterAll(async () => {
+    more = "";
+    await every.close();
+  });
+
+  test("brings its cookies over HTTP/1.1", async () => {
+    const request = "GET /cut/a HTTP/1.1\r\nHost: files.example\r\n\r\n";
+    const { head } = await exchange(every.plainPort, request);
+    expect(head.match(/^(?:Location|Set-Cookie): .*$/gm)).toEqual([
+      "Location: http://files.example/cut/b",
+      "Set-Cookie: a=1; Path=/cut; HttpOnly",
+      "Set-Cookie: b=2; Path=/cut/b",
+    ]);
+  });
+
+  test("brings its cookies over HTTP/2", async () => {
+    const session = connectHttp2(every.securePort);
+    const { headers } = await ask(session, { ":path": "/cut/a", ":authority": "files.example" });
+    session.close();
+    expect([headers.location, headers["set-cookie"]]).toEqual([
+      "https://files.example/cut/b",
+      ["a=1; Path=/cut; HttpOnly", "b=2; Path=/cut/b"],
+    ]);
+  });
 });

@@ -19,6 +19,7 @@ export const enum FieldFate {
   Named,
   Destination,
   Location,
+  Cookie,
   /** Passed on once. */
   Type,
 }
@@ -67,6 +68,7 @@ const RESPONSE_FATES = new Map<string, FieldFate>([
   ["location", FieldFate.Location],
   ["content-location", FieldFate.Location],
   ["refresh", FieldFate.Location],
+  ["set-cookie", FieldFate.Cookie],
   ["content-type", FieldFate.Type],
 ]);
 /** Prefixes of further names that are dropped: instructions of an upstream to nginx. */

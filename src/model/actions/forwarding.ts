@@ -4,6 +4,7 @@ import { parseHost } from "../serverName.js";
 import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../target.js";
 import { responseFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
 import type { ForwardedRequest, HeaderList, ProxiedRoute } from "./forwardedRequest.js";
+import { PublicUrls } from "./publicUrls.js";
 import type { ActionOf } from "./table.js";
 
 /**
@@ -33,6 +34,7 @@ export class ForwardingRules {
   /** Path that goes upstream in place of the route's, if that is cut. */
   private readonly into: string;
   private readonly fixed: string;
+  private readonly publicUrls: PublicUrls;
   /** The last result of {@link usual}, because clients send many requests in a row. */
   private last: Usual = { host: "", address: "", by: undefined, scheme: "", text: "", again: false };
   /** Lower-case names of fields that are set here, so the client's are dropped. */
@@ -54,6 +56,8 @@ export class ForwardingRules {
     this.upstreamAuthority = authority;
     this.upstreamScheme = upstreamScheme(upstream.url);
     ({ strip: this.strip, into: this.into } = cutOf(this.action));
+    const origin = `${this.upstreamScheme}://${authority}`;
+    this.publicUrls = new PublicUrls(origin, route, this.strip === "none" ? undefined : this.into);
     const set = Object.entries(this.action.setHeaders);
     const { host } = this.action.forwarded;
     this.fixed =
@@ -262,34 +266,12 @@ export class ForwardingRules {
         if (typeAt !== -1) out.splice(typeAt, 2);
         typeAt = out.length;
       }
-      out.push(
-        name,
-        fate === FieldFate.Location ? this.publicUrls(headers[i + 1]!, request) : headers[i + 1]!,
-      );
+      let value = headers[i + 1]!;
+      if (fate === FieldFate.Location) value = this.publicUrls.location(name, value, request);
+      else if (fate === FieldFate.Cookie) value = this.publicUrls.cookie(value, request);
+      out.push(name, value);
     }
     return out;
-  }
-
-  /** URLs at the upstream's own address become URLs at the public origin, with the route's path put back. */
-  private publicUrls(value: string, request: ForwardedRequest): string {
-    const own = `${this.upstreamScheme}://${this.upstreamAuthority}`;
-    const at = value.indexOf(own);
-    // `Refresh: 5; url=…` has its URL after other text; Location begins with it.
-    if (at === -1 || request.host === "" || (at > 0 && !/url=["']?$/i.test(value.slice(0, at)))) return value;
-    const rest = value.slice(at + own.length);
-    if (rest !== "" && !/^[/?#"']/.test(rest)) return value;
-    const path = this.publicPath(rest.startsWith("/") ? rest : `/${rest}`);
-    return `${value.slice(0, at)}${request.scheme}://${request.host}${path}`;
-  }
-
-  /** A path that is not below {@link into} is not reached through this route. */
-  private publicPath(path: string): string {
-    const base = this.into.replace(/\/$/, "");
-    if (this.strip === "none" || !path.startsWith(base)) return path;
-    const rest = path.slice(base.length);
-    const own = this.route.path.replace(/\/$/, "");
-    if (rest === "") return own || "/";
-    return /^[/?#"']/.test(rest) ? own + rest : path;
   }
 }
 

@@ -48,7 +48,7 @@ export const proxyFields = z
       "Percent-encoded path that replaces the route's path; the rest of the request's path follows. With " +
         "`/ping`, a route for `/thumbnail/ping` sends `/ping`, and a route for `/api` sends `/ping/v1` for a " +
         "request of `/api/v1`. With `strip: none` the rest stays byte for byte, as with `raw`. URLs in " +
-        "`Location` and `Refresh` are mapped back. Without this field, `strip` decides.",
+        "`Location` and `Refresh`, and `Path` in `Set-Cookie`, are mapped back. Without this field, `strip` decides.",
       "/ping",
     ).optional(),
     hostHeader: z
@@ -95,6 +95,13 @@ export const proxyFields = z
           "`absolute`: with the scheme and host of the upstream request. `unchanged`: not at all; WebDAV servers " +
           "behind a proxy then respond with 502.",
       ),
+    mapCookies: flag(
+      true,
+      "Whether `Set-Cookie` of the upstream is mapped to the client's side. `Path`: where `strip` or `rewrite` " +
+        "changes the path, the route's path in place of the path that the upstream sees. `Domain`: removed if " +
+        "it is the host of the upstream's URL, so that the cookie belongs to the requested host. Cookies whose " +
+        "name begins with `__Host-` keep both.",
+    ),
     webSocket: flag(true, "Whether `Upgrade: websocket` is forwarded; all other upgrades are dropped."),
   })
   .describe("Forwards requests to an upstream. Bodies stream both ways, without temporary files.");
