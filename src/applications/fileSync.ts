@@ -92,6 +92,8 @@ function routesAt(
         type: "proxy",
         upstream: "fileServer",
         strip: "raw",
+        // Service 4.1: every path is forwarded.
+        slashRedirect: false,
         hostHeader: "upstream",
         forwarded: { realIp: false, for: false, proto: false },
       },

@@ -16,6 +16,7 @@ import {
   parseHost,
   type ProxyConfig,
   redirectLocation,
+  redirectsToSlash,
   restBelow,
   type RouteConfig,
   Router,
@@ -23,6 +24,7 @@ import {
   TRACE_REFUSAL,
   upstreamTargetOf,
   type VirtualServerConfig,
+  withSlash,
 } from "./index.js";
 
 /**
@@ -110,6 +112,8 @@ export interface MatchedRequest {
   readonly target: string;
   /** Bytes of its body; -1 if that is not known. */
   readonly bodyBytes: number;
+  /** Whether it asks for an upgrade. */
+  readonly upgrade?: boolean;
 }
 
 /** What happens to a request, in the order of the runtime (`dispatch/dispatch.ts`, and its codecs before that). */
@@ -144,11 +148,13 @@ type Decisions = {
 
 /** The decision of each kind of action. */
 const DECISIONS: Decisions = {
-  proxy: ({ path }, { target }, route, action) => ({
-    kind: "proxy",
-    upstream: action.upstream,
-    target: upstreamTargetOf({ path: route.path, action }, target, path),
-  }),
+  proxy: ({ path }, { method, target, upgrade }, { path: own, match }, action) => {
+    const asksForOwn = path === own && isFileMethod(method) && upgrade !== true;
+    if (asksForOwn && redirectsToSlash({ path: own, match, action }))
+      return { kind: "redirect", status: 301, location: withSlash(target, path) };
+    const { upstream } = action;
+    return { kind: "proxy", upstream, target: upstreamTargetOf({ path: own, action }, target, path) };
+  },
   staticFiles: ({ path }, { method }, route, action) => staticFile(method, path, route, action),
   redirect: ({ serverName, server, listener }, { target }, _, action) => {
     const host = hostAsked(serverName, server.serverNames, listener.address);

@@ -172,7 +172,12 @@ function responseOf(routed: Routed): Resolution {
 /** The response, whichever page an error has. */
 function unpaged(routed: Routed): ResolutionOutcome {
   const { asked, route, url } = routed;
-  const request = { method: asked.method, target: url.target, bodyBytes: bodyLength(asked) };
+  const request = {
+    method: asked.method,
+    target: url.target,
+    bodyBytes: bodyLength(asked),
+    upgrade: upgradeOf(asked) !== undefined,
+  };
   const decision = decide(routed, request);
   if (route?.action.type === "proxy" && decision.kind === "proxy")
     return upstreamRequest(routed, route, route.action);

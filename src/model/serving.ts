@@ -6,6 +6,7 @@ export * from "./actions/contentCoding.js";
 export * from "./actions/fieldFates.js";
 export * from "./actions/forwarding.js";
 export * from "./actions/location.js";
+export * from "./actions/slashRedirect.js";
 export * from "./actions/staticPath.js";
 export type * from "./actions/table.js";
 export * from "./address.js";

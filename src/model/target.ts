@@ -137,6 +137,17 @@ function isLiteralRest(target: string, cut: number, end: number): boolean {
 
 const MAY_CLIMB = /\.\.|%2e/i;
 
+/**
+ * The public path with a slash added, as the client wrote it and with its query. nginx uses the internal path and port
+ * here, which leads nowhere. A raw path that begins with two slashes would name another host (RFC 3986, 4.2; browsers
+ * read `\` as a slash), so then the normalised path is sent.
+ */
+export function withSlash(target: string, path: string): string {
+  const end = endOfPath(target);
+  const namesHost = /^[/\\]{2}/.test(target);
+  return `${namesHost ? encodePath(path) : target.slice(0, end)}/${target.slice(end)}`;
+}
+
 /** Percent-encodes what nginx encodes in a URI it rebuilt: controls, space, `" # % < > ? \ ^ ` { | }` and >= 0x7f. */
 export function encodePath(path: NormalisedPath): string {
   if (!NEEDS_ENCODING.test(path)) return path;

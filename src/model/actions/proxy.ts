@@ -95,6 +95,12 @@ export const proxyFields = z
           "`absolute`: with the scheme and host of the upstream request. `unchanged`: not at all; WebDAV servers " +
           "behind a proxy then respond with 502.",
       ),
+    slashRedirect: flag(
+      true,
+      "Whether GET and HEAD of exactly the route's path get 301 to the path with a slash at its end, where `strip` " +
+        "or `rewrite` makes the upstream's path the same for both. Without the slash, the relative URLs of a page " +
+        "lead out of the route. Routes that match `exact` never redirect.",
+    ),
     mapCookies: flag(
       true,
       "Whether `Set-Cookie` of the upstream is mapped to the client's side. `Path`: where `strip` or `rewrite` " +

@@ -11,6 +11,7 @@ import {
   type VirtualServerConfig,
 } from "../index.js";
 import { redirectPort } from "../actions/location.js";
+import { redirectsToSlash } from "../actions/slashRedirect.js";
 import { restBelow } from "../actions/staticPath.js";
 import type { NormalisedPath } from "../target.js";
 
@@ -119,7 +120,9 @@ function leadOf<T extends Lead["kind"]>(config: ProxyConfig, route: RouteConfig)
 }
 
 const LEADS: Leads = {
-  proxy: ({ upstreams }, { path }, { upstream, strip, rewrite, hostHeader }) => {
+  proxy: ({ upstreams }, route, action) => {
+    const { path } = route;
+    const { upstream, strip, rewrite, hostHeader } = action;
     const to = upstreams.find(({ name }) => name === upstream)!;
     const servers = serversOf(to).map(({ url, backup }) => (backup ? `${url} (backup)` : url));
     const cut = rewrite === undefined ? `without ${path}` : `${path} as ${rewrite}`;
@@ -129,7 +132,8 @@ const LEADS: Leads = {
       ...(hostHeader === "upstream" ? ["by its own Host"] : []),
     ];
     const text = words.join(", ");
-    return { kind: "proxy", text, detail: `strip ${strip}` };
+    const slash = redirectsToSlash({ ...route, action }) ? `, redirect to ${path}/` : "";
+    return { kind: "proxy", text, detail: `strip ${strip}${slash}` };
   },
   staticFiles: (_, route, { directory, index }) => ({
     kind: "staticFiles",

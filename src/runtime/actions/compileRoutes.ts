@@ -2,6 +2,7 @@ import type { Action, RouteRuntime } from "../exchange/exchange.js";
 import {
   hasSeveral,
   type ProxyConfig,
+  redirectsToSlash,
   type RouteConfig,
   serverConfigsOf,
   type UpstreamConfig,
@@ -11,6 +12,7 @@ import {
 import { BalancedProxyAction } from "./balancedProxy.js";
 import { ProxyAction } from "./proxy.js";
 import { RedirectAction, RespondAction } from "./fixedResponses.js";
+import { SlashRedirect } from "./slashRedirect.js";
 import { StatusAction } from "./status.js";
 import { StaticFilesAction } from "./staticFiles.js";
 import { WorkerCounts } from "../counting/workerCounts.js";
@@ -154,9 +156,11 @@ function createAction(
     case "proxy": {
       const proxied = { ...route, action: withFileValues(action, valueOf), requestIdField };
       const to = upstream(action.upstream);
-      return to instanceof UpstreamServers
-        ? new BalancedProxyAction(proxied, to)
-        : new ProxyAction(proxied, to);
+      const proxy =
+        to instanceof UpstreamServers
+          ? new BalancedProxyAction(proxied, to)
+          : new ProxyAction(proxied, to);
+      return redirectsToSlash(proxied) ? new SlashRedirect(route, proxy) : proxy;
     }
     case "staticFiles":
       return new StaticFilesAction(route, action);

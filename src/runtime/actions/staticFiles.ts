@@ -3,11 +3,10 @@ import {
   acceptedCodings,
   type ActionOf,
   type ContentCoding,
-  encodePath,
-  endOfPath,
   isFileMethod,
   restBelow,
   type RouteConfig,
+  withSlash,
 } from "../../model/serving.js";
 import { respondError, respondFailure, sendPage } from "../dispatch/errorPages.js";
 import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
@@ -270,15 +269,4 @@ const ATTEMPTS_MAX = 2;
 
 function report(exchange: Exchange, level: ErrorLevel, message: string): void {
   exchange.route?.errorLog.write(level, message, exchange);
-}
-
-/**
- * The public path with a slash added, as the client wrote it and with its query. nginx uses the internal path and port
- * here, which leads nowhere. A raw path that begins with two slashes would name another host (RFC 3986, 4.2; browsers
- * read `\` as a slash), so then the normalised path is sent.
- */
-function withSlash(target: string, path: string): string {
-  const end = endOfPath(target);
-  const namesHost = /^[/\\]{2}/.test(target);
-  return `${namesHost ? encodePath(path) : target.slice(0, end)}/${target.slice(end)}`;
 }

@@ -1,0 +1,20 @@
+import type { RouteConfig } from "../../model/index.js";
+import { isFileMethod, withSlash } from "../../model/serving.js";
+import { sendPage } from "../dispatch/errorPages.js";
+import type { Action, Exchange } from "../exchange/exchange.js";
+
+/** Leads browsers from the path of a route to the path with a slash, and hands all other requests to its action. */
+export class SlashRedirect implements Action {
+  constructor(
+    private readonly route: RouteConfig,
+    private readonly action: Action,
+  ) {}
+
+  handle(exchange: Exchange): void {
+    const { method, path, target, upgrade } = exchange.request;
+    // Clients of a WebSocket follow no redirect.
+    if (path !== this.route.path || !isFileMethod(method) || upgrade !== undefined)
+      return this.action.handle(exchange);
+    sendPage(exchange, 301, ["Location", withSlash(target, path)]);
+  }
+}
