@@ -100,7 +100,14 @@ export function proxiedRoutes(): RouteInput[] {
       name: "fileServer",
       path: "/synchttp",
       match: "segment",
-      action: { type: "proxy", upstream: "web", strip: "raw", hostHeader: "upstream", forwarded: plain },
+      action: {
+        type: "proxy",
+        upstream: "web",
+        strip: "raw",
+        slashRedirect: false,
+        hostHeader: "upstream",
+        forwarded: plain,
+      },
     },
   ];
 }

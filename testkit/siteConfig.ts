@@ -86,7 +86,7 @@ function applicationRoutes(host: string, directory: string): RouteInput[] {
     {
       name: "fileServer",
       path: "/synchttp",
-      action: { type: "proxy", upstream: "fileServer", strip: "raw" },
+      action: { type: "proxy", upstream: "fileServer", strip: "raw", slashRedirect: false },
     },
     { name: "media", path: "/syncmedia", action: { type: "staticFiles", directory } },
     { name: "webdav", path: "/syncdav", match: "prefix", action: { ...proxied, upstream: "webdav" } },

@@ -469,9 +469,9 @@ describe("responses", () => {
 
   test.each([
     ["CL with TE", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
-    ["two CL", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello"],
+    ["two CL", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"],
     ["TE gzip", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"],
-    ["obs-fold", "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n"],
+    ["a folded CL", "HTTP/1.1 200 OK\r\nX: a\r\nContent-Length: 0\r\n 0\r\n\r\n"],
     ["bare LF", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"],
     ["NUL in a field", "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n"],
     ["no status line", "hello\r\n\r\n"],

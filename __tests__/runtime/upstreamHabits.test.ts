@@ -268,3 +268,81 @@ describe("a response to an extended CONNECT", () => {
     expect(log.includes("did not switch protocols")).toBe(status === 502);
   });
 });
+
+describe("responses of small servers", () => {
+  const LF = "HTTP/1.1 200 OK\nContent-Length: 2\nX-A: b\n\nok";
+  const FOLDED = "HTTP/1.1 200 OK\r\nX-A: b\r\n \tc\r\nContent-Length: 2\r\n\r\nok";
+  const TWICE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-A: b\r\nContent-Length: 2\r\n\r\nok";
+  const ODD = "HTTP/1.1 999 What\r\nContent-Length: 2\r\nX-A: b\r\n\r\nok";
+  const CASES: readonly (readonly [path: string, sent: string, status: number, field: string | undefined])[] =
+    [
+      ["/web", FOLDED, 200, "b c"],
+      ["/web", TWICE, 200, "b"],
+      ["/web", ODD, 999, "b"],
+      ["/web", LF, 502, undefined],
+      ["/device", LF, 200, "b"],
+      ["/device", FOLDED, 200, "b c"],
+      ["/device", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nX-A: b\n\n2\r\nok\r\n0\r\n\r\n", 200, "b"],
+      // Requests of other clients follow on the connection, so the framing of a body stays strict.
+      ["/device", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\n\n", 0, undefined],
+    ];
+
+  beforeEach(async () => {
+    const url = `http://127.0.0.1:${upstream.port}`;
+    await front.close();
+    front = await startEveryProtocol({
+      routes: [...ROUTES, { name: "device", path: "/device", action: { type: "proxy", upstream: "device" } }],
+      upstreams: [
+        { name: "web", url },
+        { name: "device", url, bareLineFeeds: true },
+      ],
+    });
+  });
+
+  test.each(CASES)("over HTTP/1.1, from %s: %j is %i, with X-A %j", async (path, response, status, field) => {
+    script = (peer) => peer.send(response);
+    const client = await connectTo(front.plainPort);
+    client.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    await client.until(({ ended, closed }) => ended || closed);
+    const [, seen] = /^HTTP\/1\.1 (\d+)/.exec(client.received) ?? [];
+    if (status === 0) return expect(client.received).not.toContain("\r\n0\r\n");
+    expect(Number(seen)).toBe(status);
+    expect(/^X-A: (.*)$/m.exec(client.received)?.[1]).toBe(field);
+    if (status !== 502) expect(client.received).toMatch(/\r\n\r\n(ok|2\r\nok\r\n0\r\n\r\n)$/);
+  });
+
+  test.each(CASES)("over HTTP/2, from %s: %j is %i, with X-A %j", async (path, response, status, field) => {
+    script = (peer) => peer.send(response);
+    const session = connectHttp2(front.securePort);
+    const seen = await ask(session, { ":path": path });
+    session.destroy();
+    if (status === 0) return expect(seen.code).not.toBe(0);
+    expect([seen.status, seen.headers["x-a"]]).toEqual([status, field]);
+    if (status !== 502) expect(seen.body).toBe("ok");
+  });
+
+  test.each<[response: string, says: string]>([
+    [LF, 'bare LF; end lines with CR LF at upstream "web", or set its `bareLineFeeds`'],
+    [
+      "HTTP/1.1 200 OK\r\nX-A: b\nSet-Cookie: c=d\r\n\r\n",
+      'control byte in a field value (X-A); end lines with CR LF at upstream "web"',
+    ],
+    ["HTTP/1.1 200 OK\r\nX-A: b\nX-B", 'bare LF (X-A); end lines with CR LF at upstream "web"'],
+    [
+      "HTTP/1.1 200 OK\r\nX-A: \x01\r\n\r\n",
+      'control byte in a field value (X-A); correct the response of upstream "web"',
+    ],
+    [
+      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n 2\r\n\r\n",
+      'field continues on the next line (Content-Length); correct the response of upstream "web"',
+    ],
+    [
+      `HTTP/1.1 200 OK\r\n${`X-A: ${"b".repeat(1_000)}\r\n`.repeat(70)}\r\n`,
+      'request head too long; increase `headBytesMax` of upstream "web"',
+    ],
+  ])("%j is refused, and the log says why and what to do", async (response, says) => {
+    script = (peer) => peer.send(response);
+    expect((await exchange(front.plainPort, asking("GET"))).status).toBe(502);
+    expect(await front.errorLog()).toContain(`upstream sent an invalid response: ${says}`);
+  });
+});

@@ -201,6 +201,7 @@ describe("bytes of one connection never reach another", () => {
         idleConnectionsMax: 4,
         idleTimeoutMs: 1_000,
         headBytesMax: 4_096,
+        bareLineFeeds: false,
       },
       NO_FAULTS,
       () => undefined,

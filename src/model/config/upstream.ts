@@ -225,4 +225,10 @@ export const upstream = z.strictObject({
       "s); otherwise requests meet connections that the upstream is closing.",
   ),
   headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest response head; a longer head gets 502."),
+  bareLineFeeds: flag(
+    false,
+    "Whether lines of response heads may end with a line feed alone, as some devices and small servers end " +
+      "them. With `false`, such a response gets 502: if the upstream is a proxy, a value with a line feed could " +
+      "otherwise become further fields of the response.",
+  ),
 });

@@ -157,9 +157,7 @@ function createAction(
       const proxied = { ...route, action: withFileValues(action, valueOf), requestIdField };
       const to = upstream(action.upstream);
       const proxy =
-        to instanceof UpstreamServers
-          ? new BalancedProxyAction(proxied, to)
-          : new ProxyAction(proxied, to);
+        to instanceof UpstreamServers ? new BalancedProxyAction(proxied, to) : new ProxyAction(proxied, to);
       return redirectsToSlash(proxied) ? new SlashRedirect(route, proxy) : proxy;
     }
     case "staticFiles":

@@ -9,7 +9,7 @@ import {
 } from "../../model/serving.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { HeadError } from "../codec/http1/fields.js";
-import { HeadReader } from "../codec/http1/headReader.js";
+import { responseHeadReader } from "../codec/http1/lineFeedReader.js";
 import { parseResponseHead } from "../codec/http1/responseHead.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { whenLate } from "../sockets/deadlines.js";
@@ -138,7 +138,7 @@ export class ServerCheck {
     const { config, health, tls } = this;
     return new Promise((resolve) => {
       const buffer = new ReceiveBuffer(tls !== undefined);
-      const reader = new HeadReader(config.headBytesMax, config.headBytesMax);
+      const reader = responseHeadReader(config);
       let informational = 0;
       const receive = (chunk: Buffer): void => {
         if (health.tcp) return;

@@ -1,6 +1,6 @@
 import type { ErrorToken } from "../../model/index.js";
 import { ChunkError } from "../codec/http1/chunkDecoder.js";
-import type { HeadError } from "../codec/http1/fields.js";
+import { HeadError } from "../codec/http1/fields.js";
 import type { UpstreamFailure } from "./responseReader.js";
 import { isRefusal } from "./outage.js";
 import { connectingTo, type Link, type UpstreamTls } from "./upstreamTls.js";
@@ -85,13 +85,23 @@ const CONNECT_TOKENS: Readonly<Partial<Record<string, ErrorToken>>> = {
   ENOMEM: "proxy_internal_error",
 };
 
-/** Its response breaks the rules of HTTP. */
-export function invalidResponse(error: HeadError | ChunkError): Failed {
-  return {
-    status: 502,
-    message: `upstream sent an invalid response: ${error.message}`,
-    token: invalidToken(error),
-  };
+/**
+ * Its response breaks the rules of HTTP.
+ *
+ * @param upstream its name
+ */
+export function invalidResponse(error: HeadError | ChunkError, upstream: string): Failed {
+  const field = error instanceof HeadError && error.field !== undefined ? ` (${error.field})` : "";
+  const message = `upstream sent an invalid response: ${error.message}${field}; ${wayOut(error, upstream)}`;
+  return { status: 502, message, token: invalidToken(error) };
+}
+
+function wayOut(error: HeadError | ChunkError, upstream: string): string {
+  if (error instanceof HeadError && error.bareLineFeed)
+    return `end lines with CR LF at upstream "${upstream}", or set its \`bareLineFeeds\` if nothing else is in front of it`;
+  if (error instanceof HeadError && error.page !== undefined)
+    return `increase \`headBytesMax\` of upstream "${upstream}"`;
+  return `correct the response of upstream "${upstream}"`;
 }
 
 function invalidToken(error: HeadError | ChunkError): ErrorToken {

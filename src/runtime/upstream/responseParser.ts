@@ -1,6 +1,7 @@
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../codec/http1/chunkDecoder.js";
 import { HeadError } from "../codec/http1/fields.js";
-import { HeadReader } from "../codec/http1/headReader.js";
+import type { HeadSource } from "../codec/http1/headReader.js";
+import { type ResponseHeads, responseHeadReader } from "../codec/http1/lineFeedReader.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../codec/http1/responseHead.js";
 import { CR } from "../codec/http1/syntax.js";
 import { countHead, countWork } from "../sockets/turn.js";
@@ -36,17 +37,17 @@ export class ResponseParser implements ChunkSink {
   stage = Stage.Complete;
   /** Whether another request may follow the response. */
   keepAlive = false;
-  private readonly reader: HeadReader;
+  private readonly reader: HeadSource;
   private method = "";
   private decoder: ChunkDecoder | undefined = undefined;
   private remaining = 0;
   private informational = 0;
 
   constructor(
-    headBytesMax: number,
+    config: ResponseHeads,
     private readonly sink: ResponseSink,
   ) {
-    this.reader = new HeadReader(headBytesMax, headBytesMax);
+    this.reader = responseHeadReader(config);
   }
 
   /** Whether only the end of the connection ends the response. */

@@ -67,7 +67,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     private readonly owner: ConnectionOwner<UpstreamConnection>,
     header?: Buffer,
   ) {
-    this.parser = new ResponseParser(config.headBytesMax, this);
+    this.parser = new ResponseParser(config, this);
     const { tls, lookup } = owner;
     this.buffer = new ReceiveBuffer(tls !== undefined);
     this.input = new PacedReader(this, this.buffer);
@@ -244,7 +244,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
       }
     } catch (error) {
       if (!isInvalid(error)) throw error;
-      this.fail(failures.invalidResponse(error));
+      this.fail(failures.invalidResponse(error, this.config.name));
     }
     // Bytes after a complete response belong to no request: such a connection is not used again.
     if (parser.stage === Stage.Complete) this.complete(at === chunk.length);

@@ -48,6 +48,8 @@ export const SINGLE_BITS = Uint32Array.from(NAMES, (field) =>
 
 /** How the fields of a message are handled, by the numbers of their names. */
 export interface Fates {
+  /** Whether the message is a response: some of them are less strict than any request may be (decisions 3.2). */
+  readonly response: boolean;
   readonly byNumber: readonly FieldFate[];
   /** For names that have no number. */
   readonly of: (name: string) => FieldFate;
@@ -55,13 +57,13 @@ export interface Fates {
   readonly families: Uint8Array;
 }
 
-export const REQUEST_FATES = fates(requestFieldFate, REQUEST_FAMILIES);
-export const RESPONSE_FATES = fates(responseFieldFate, RESPONSE_FAMILIES);
+export const REQUEST_FATES = fates(requestFieldFate, REQUEST_FAMILIES, false);
+export const RESPONSE_FATES = fates(responseFieldFate, RESPONSE_FAMILIES, true);
 
-function fates(of: (name: string) => FieldFate, beginnings: readonly string[]): Fates {
+function fates(of: (name: string) => FieldFate, beginnings: readonly string[], response: boolean): Fates {
   const families = new Uint8Array(1024);
   for (const begins of beginnings) families[beginning(begins.charCodeAt(0), begins.charCodeAt(1))] = 1;
-  return { byNumber: NAMES.map(of), of, families };
+  return { response, byNumber: NAMES.map(of), of, families };
 }
 
 /** Two letters are enough to tell families from nearly every name of a usual request; their case does not matter. */

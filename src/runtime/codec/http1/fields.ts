@@ -66,6 +66,10 @@ export class Fields {
 export class HeadError extends Error {
   /** Host of the request, normalised; empty if it could not be read. */
   serverName = "";
+  /** Name of the field that was refused; undefined if it was none, or has no name. */
+  field: string | undefined = undefined;
+  /** Whether a line of the head ends with LF alone. */
+  bareLineFeed = false;
 
   /** @param page text on the error page beyond the status (decisions 5.3) */
   constructor(
@@ -76,6 +80,9 @@ export class HeadError extends Error {
     super(message);
   }
 }
+
+/** A field of a response continues on the next line: the head can be read after {@link unfolded}. */
+export class FoldedField extends HeadError {}
 
 /**
  * Parses field lines strictly (decisions 3.1): every name a token directly followed by a colon, no obs-fold, no bare CR
@@ -107,20 +114,24 @@ export function parseFields(
     let seen = 0;
     for (let kind; (kind = NAME_BYTES[bytes[i]!]!) !== 0; i++) seen |= kind;
     const colon = i;
-    if (colon === start || bytes[colon] !== COLON)
-      throw new HeadError(400, "field name is not a token, or no colon follows it");
+    if (colon === start || bytes[colon] !== COLON) {
+      const folded = fates.response && start > base + from && isBlank(bytes[start]!);
+      const message = "field name is not a token, or no colon follows it";
+      throw folded ? new FoldedField(400, message) : new HeadError(400, message);
+    }
     let code = bytes[++i]!;
     while (code === SP || code === HTAB) code = bytes[++i]!;
     const valueFrom = i;
     while (IS_VALUE[code] === 1) code = bytes[++i]!;
-    if (code !== CR || bytes[i + 1] !== LF) throw new HeadError(400, "control byte in a field value");
+    if (code !== CR || bytes[i + 1] !== LF)
+      throw badValue(text.slice(start - base, colon - base), code === LF);
     let valueTo = i;
     while (valueTo > valueFrom && isBlank(bytes[valueTo - 1]!)) valueTo--;
     if (++count > headerCountMax) throw new HeadError(400, "too many fields");
     list?.push(text.slice(start - base, colon - base), text.slice(valueFrom - base, valueTo - base));
     const number = name.nameNumber(bytes, start, colon);
     if (number !== name.OTHER) {
-      note(fields, number, text.slice(valueFrom - base, valueTo - base));
+      note(fields, number, text.slice(valueFrom - base, valueTo - base), fates.response);
       const bit = name.SINGLE_BITS[number]!;
       if ((singles & bit) !== 0) fields.repeated = name.NAMES[number];
       singles |= bit;
@@ -146,6 +157,30 @@ export function parseFields(
   return fields;
 }
 
+function badValue(field: string, bareLineFeed: boolean): HeadError {
+  return Object.assign(new HeadError(400, "control byte in a field value"), { field, bareLineFeed });
+}
+
+/**
+ * The same head with a blank in place of each obs-fold (RFC 9112, 5.2).
+ *
+ * @param from where its fields begin
+ * @throws HeadError if a field that frames the message is folded: peers differ in how they read it
+ */
+export function unfolded({ text }: Head, from: number): Head {
+  const fields = text.slice(from);
+  for (const { index } of fields.matchAll(/\r\n[ \t]/g)) {
+    const begin = fields.lastIndexOf("\n", index) + 1;
+    const [, field] = FRAMING.exec(fields.slice(begin, begin + "transfer-encoding:".length)) ?? [];
+    if (field !== undefined)
+      throw Object.assign(new HeadError(400, "field continues on the next line"), { field });
+  }
+  const whole = text.slice(0, from) + fields.replace(/\r\n[ \t]+/g, " ");
+  return { text: whole, bytes: Buffer.from(whole, "latin1"), at: 0 };
+}
+
+const FRAMING = /^(content-length|transfer-encoding):/i;
+
 /** The fields of a head that was parsed before. */
 function listOf(text: string, from: number): HeaderList {
   const list: HeaderList = [];
@@ -164,7 +199,7 @@ function listOf(text: string, from: number): HeaderList {
 }
 
 /** Records values of fields that the proxy itself uses. */
-function note(fields: Fields, number: number, value: string): void {
+function note(fields: Fields, number: number, value: string, response: boolean): void {
   switch (number) {
     case name.HOST:
       if (fields.host !== undefined) throw new HeadError(400, "two Host fields");
@@ -183,7 +218,7 @@ function note(fields: Fields, number: number, value: string): void {
         throw new HeadError(400, `Connection has more than ${CONNECTION_CHARACTERS_MAX} characters`);
       return noteConnection(fields, value.toLowerCase());
     case name.CONTENT_LENGTH:
-      return noteContentLength(fields, value);
+      return noteContentLength(fields, value, response);
     case name.TRANSFER_ENCODING: {
       // A second field would continue the list: anything but a lone `chunked` is refused by the caller.
       const before = fields.transferEncoding;
@@ -221,10 +256,11 @@ function noteConnection(fields: Fields, value: string): void {
   }
 }
 
-function noteContentLength(fields: Fields, value: string): void {
-  // Several fields are refused even where they agree: peers differ in which one they read (decisions 3.1).
-  if (fields.contentLength !== -1) throw new HeadError(400, "two Content-Length fields");
+function noteContentLength(fields: Fields, value: string, response: boolean): void {
   const length = decimal(value);
+  // Several fields of a request are refused even where they agree: peers differ in which one they read (decisions 3.1).
+  if (fields.contentLength !== -1 && !(response && length === fields.contentLength))
+    throw new HeadError(400, "two Content-Length fields");
   if (length === undefined) throw new HeadError(400, "Content-Length is not a number of bytes");
   fields.contentLength = length;
 }

@@ -1,4 +1,4 @@
-import { CR, IS_TOKEN, latin1, LF } from "./syntax.js";
+import { COLON, CR, IS_TOKEN, latin1, LF } from "./syntax.js";
 import { type Head, HeadError } from "./fields.js";
 
 /** Bytes of a refused request line that are worth a log line. */
@@ -7,17 +7,32 @@ const LOGGED_BYTES_MAX = 2048;
 /** Most heads are shorter; no more bytes after them are read. */
 const USUAL_BYTES_MAX = 4096;
 
-const headTooLong = (): HeadError =>
+export const headTooLong = (): HeadError =>
   new HeadError(400, "request head too long", "Request Header Or Cookie Too Large");
 
 const NO_BYTES = new Uint8Array(0);
 const END_OF_HEAD = "\r\n\r\n";
 
+/** Finds the end of message heads in a stream of buffers. */
+export interface HeadSource extends Head {
+  /** True between heads and before the first byte of one. */
+  readonly empty: boolean;
+  /** After `read` returned a head: index in the given buffer of the first byte after it. */
+  readonly next: number;
+  /**
+   * @returns whether there is a head now; else more bytes are needed
+   * @throws HeadError if no more bytes can make it a head
+   */
+  read(chunk: Buffer, from: number): boolean;
+  /** Releases the head that was found: its bytes may be part of a large buffer. */
+  release(): void;
+}
+
 /**
- * Finds the end of message heads in a stream of buffers. A head that arrives complete is sliced from the buffer it came
+ * Finds the end of message heads whose lines end with CRLF. A head that arrives complete is sliced from the buffer it came
  * in; only a split one is copied.
  */
-export class HeadReader implements Head {
+export class HeadReader implements HeadSource {
   /** The head that `read` found last. */
   text = "";
   bytes: Uint8Array = NO_BYTES;
@@ -26,7 +41,6 @@ export class HeadReader implements Head {
   private length = 0;
   /** The first half of an empty line before a head has arrived. */
   private cr = false;
-  /** After `read` returned a head: index in the given buffer of the first byte after it. */
   next = 0;
 
   constructor(
@@ -34,15 +48,10 @@ export class HeadReader implements Head {
     private readonly lineBytesMax: number,
   ) {}
 
-  /** True between heads and before the first byte of one. */
   get empty(): boolean {
     return this.length === 0;
   }
 
-  /**
-   * @returns whether there is a head now; else more bytes are needed
-   * @throws HeadError if no more bytes can make it a head
-   */
   read(chunk: Buffer, from: number): boolean {
     if (this.length > 0) return this.readOn(chunk, from);
     if (this.cr) {
@@ -78,7 +87,6 @@ export class HeadReader implements Head {
     return true;
   }
 
-  /** Releases the head that was found: its bytes may be part of a large buffer. */
   release(): void {
     this.text = "";
     this.bytes = NO_BYTES;
@@ -131,7 +139,7 @@ export class HeadReader implements Head {
   private refuseEarly(checked: number): void {
     const held = this.partial!.subarray(0, this.length);
     for (let at = held.indexOf(LF, checked); at !== -1; at = held.indexOf(LF, at + 1)) {
-      if (held[at - 1] !== CR) throw new HeadError(400, "bare LF");
+      if (held[at - 1] !== CR) throw bareLf(held, at);
       if (held[at - 2] === LF) {
         if (at + 1 > this.bytesMax) throw headTooLong();
         return;
@@ -144,3 +152,15 @@ export class HeadReader implements Head {
     if (this.length > this.bytesMax) throw headTooLong();
   }
 }
+
+/** @param at where the LF is */
+function bareLf(head: Buffer, at: number): HeadError {
+  const begin = head.lastIndexOf(LF, at - 1) + 1;
+  const colon = head.subarray(begin, Math.min(at, begin + NAME_BYTES_MAX)).indexOf(COLON);
+  const name = head.toString("latin1", begin, begin + Math.max(0, colon));
+  const field = begin > 0 && /^[!-~]+$/.test(name) ? name : undefined;
+  return Object.assign(new HeadError(400, "bare LF"), { field, bareLineFeed: true });
+}
+
+/** Longer names are not worth a log line. */
+const NAME_BYTES_MAX = 64;

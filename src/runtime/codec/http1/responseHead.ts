@@ -1,5 +1,5 @@
 import { RESPONSE_FATES } from "./fieldNames.js";
-import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
+import { type Fields, FoldedField, type Head, HeadError, parseFields, unfolded } from "./fields.js";
 import { CR, IS_VALUE, LF, SP } from "./syntax.js";
 
 /** An upstream's response head, read as strictly as a request (decisions 3.2). */
@@ -43,8 +43,8 @@ export function parseResponseHead(
   // The reason may be missing with its space, as nginx and browsers allow.
   if (bytes[at + end] !== CR && bytes[at + end] !== SP) throw new HeadError(400, "malformed status line");
   while (IS_VALUE[bytes[at + end]!] === 1) end++;
-  if (bytes[at + end] !== CR || bytes[at + end + 1] !== LF) throw new HeadError(400, "malformed status line");
-  const fields = parseFields(head, end + 2, headerCountMax, RESPONSE_FATES, listed ? [] : undefined);
+  if (bytes[at + end] !== CR || bytes[at + end + 1] !== LF) throw malformedLine(bytes[at + end] === LF);
+  const fields = fieldsOf(head, end + 2, headerCountMax, listed);
   if (fields.transferEncoding !== undefined && fields.transferEncoding !== "chunked") {
     throw new HeadError(400, "transfer coding other than chunked");
   }
@@ -70,13 +70,26 @@ export function parseResponseHead(
   };
 }
 
+function fieldsOf(head: Head, from: number, countMax: number, listed: boolean): Fields {
+  const parse = (of: Head): Fields =>
+    parseFields(of, from, countMax, RESPONSE_FATES, listed ? [] : undefined);
+  try {
+    return parse(head);
+  } catch (error) {
+    if (!(error instanceof FoldedField)) throw error;
+    return parse(unfolded(head, from));
+  }
+}
+
+function malformedLine(bareLineFeed: boolean): HeadError {
+  return Object.assign(new HeadError(400, "malformed status line"), { bareLineFeed });
+}
+
 function statusCode(head: string): number {
   const hundreds = head.charCodeAt(9) - 0x30;
   const tens = head.charCodeAt(10) - 0x30;
   const ones = head.charCodeAt(11) - 0x30;
   const digits = hundreds >= 1 && hundreds <= 9 && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
   if (!digits) throw new HeadError(400, "malformed status line");
-  // Such a status is undefined, and clients treat it as a server error (RFC 9110, 15).
-  if (hundreds > 5) throw new HeadError(400, "status above 599");
   return hundreds * 100 + tens * 10 + ones;
 }
