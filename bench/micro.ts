@@ -157,7 +157,6 @@ function forwarding(): { request: (head: string) => Case["run"]; response: Case[
     scheme: client.scheme,
     clientAddress: client.address,
     trusted: client.trusted,
-    webSocket: false,
   });
   const headers = parseResponseHead(headOf(RESPONSE_HEAD), "GET", 200, false).fields.list;
   const browser = facts(BROWSER_HEAD);

@@ -137,7 +137,7 @@ const CASES: readonly Case[] = [
     { old: "nothing", new: "byMethod" },
   ],
   ["way.writable", {}, { route: { writes: "always" } }, "virtualServers[0].routes[0].writes"],
-  ["way.websocket", { action: { webSocket: false } }, {}, "virtualServers[0].routes[0].action.webSocket"],
+  ["way.upgrade", { action: { upgrades: [] } }, {}, "virtualServers[0].routes[0].action.upgrades"],
   [
     "files.symlinks",
     to(files),

@@ -127,7 +127,6 @@ function sent(rules: ForwardingRules, headers: string[], more: Partial<Forwarded
       scheme: "http",
       clientAddress: "192.0.2.7",
       trusted: false,
-      webSocket: false,
       ...more,
     },
     "",

@@ -37,7 +37,6 @@ const request = (more: Partial<ForwardedRequest> = {}): ForwardedRequest => ({
   scheme: "https",
   clientAddress: "192.0.2.7",
   trusted: false,
-  webSocket: false,
   ...more,
 });
 
@@ -220,7 +219,7 @@ describe("the head that goes upstream", () => {
     const begin = "GET /sync/a HTTP/1.1\r\nHost: files.example:8080\r\n";
     expect(whole({}, {})).toBe(`${begin}Content-Length: 0\r\nAccept: a\r\n\r\n`);
     expect(whole({ setHeaders: { Accept: "b" } }, {})).toBe(`${begin}Accept: b\r\nContent-Length: 0\r\n\r\n`);
-    expect(whole({}, { webSocket: true })).toBe(
+    expect(whole({}, { upgrade: "websocket" })).toBe(
       `${begin}Content-Length: 0\r\nAccept: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
     );
   });

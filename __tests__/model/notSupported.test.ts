@@ -56,6 +56,7 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "health_check healthCheck health_checks max_fails fail_timeout fail_duration outlier_detection",
     ["upstream"],
   ],
+  ["upgrades other than WebSocket", "upgrade upgrade_configs upgradeConfigs"],
   [
     "FastCGI, uWSGI, SCGI or gRPC",
     "fastcgi_pass fastcgi php_fastcgi uwsgi_pass uwsgi scgi_pass grpc_pass grpc",

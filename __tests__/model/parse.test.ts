@@ -169,7 +169,10 @@ describe("parseConfig", () => {
       requestBodyBytesMax: 0,
       requestBodyTimeoutMs: 60_000,
     });
-    expect(value.virtualServers[0]!.routes[0]!.action).toMatchObject({ strip: "none", webSocket: true });
+    expect(value.virtualServers[0]!.routes[0]!.action).toMatchObject({
+      strip: "none",
+      upgrades: ["websocket"],
+    });
     expect(() => ((value.virtualServers as unknown[]).length = 0)).toThrow(TypeError);
     expect(Object.isFrozen(value.virtualServers[0]!.routes[0]!.action)).toBe(true);
   });

@@ -28,7 +28,7 @@ const onFault = (fault: unknown): void => void faults.push(fault);
 
 const ROUTES: readonly RouteInput[] = [
   { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
-  { name: "socket", path: "/socket", action: { type: "proxy", upstream: "web", webSocket: true } },
+  { name: "socket", path: "/socket", action: { type: "proxy", upstream: "web" } },
   { name: "small", path: "/small", requestBodyBytesMax: 10, action: { type: "proxy", upstream: "web" } },
   { name: "page", path: "/page", action: { type: "respond", status: 200, body: "page" } },
 ];

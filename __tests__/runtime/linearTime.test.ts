@@ -240,7 +240,7 @@ const READERS: Readonly<Record<string, (value: string) => unknown>> = {
     for (const destination of [value, `http://a/${value}`, `http://${value}`, `/synchttp/${value}`]) {
       headers[3] = destination;
       const request = { method: "MOVE", target: `/synchttp/${value}`, path: `/synchttp/${value}`, headers };
-      const forwarded = { ...request, ...from, webSocket: false };
+      const forwarded = { ...request, ...from };
       rules(2).refusal(forwarded);
       rules(2).requestHead(forwarded, "");
     }
@@ -254,7 +254,7 @@ const READERS: Readonly<Record<string, (value: string) => unknown>> = {
     } as const;
     for (const text of [value, `http://127.0.0.1:8000${value}`, `${value}; url=http://127.0.0.1:8000/`]) {
       const fields = ["Location", text, "Refresh", text, "Connection", text, "Content-Type", text];
-      rules(2).responseHeaders(fields, { ...exchange, webSocket: false });
+      rules(2).responseHeaders(fields, { ...exchange });
     }
   },
 };

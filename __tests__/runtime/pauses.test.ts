@@ -30,7 +30,7 @@ beforeEach(async () => {
       peer.send(open ? SWITCHED : OK);
     });
   }).listen();
-  const proxied = { type: "proxy", upstream: "web", webSocket: true } as const;
+  const proxied = { type: "proxy", upstream: "web" } as const;
   front = await startEveryProtocol({
     routes: [
       { name: "web", path: "/web", action: proxied },

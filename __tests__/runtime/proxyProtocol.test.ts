@@ -91,7 +91,7 @@ function config(timeoutMs = 60_000): ProxyConfigInput {
     logs: { access: { path: at("access.log"), format: "json" }, error: { path: at("error.log") } },
     listeners: [listener("http"), listener("https", ["one"]), listener("several", ["one", "two"])],
     upstreams: [{ name: "echo", url: `http://127.0.0.1:${port}` }],
-    routes: [everywhere({ type: "proxy", upstream: "echo", webSocket: true })],
+    routes: [everywhere({ type: "proxy", upstream: "echo" })],
   });
 }
 

@@ -25,7 +25,7 @@ let script: (peer: Accepted, index: number) => void;
 
 const ROUTES: readonly RouteInput[] = [
   { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
-  { name: "plain", path: "/plain", action: { type: "proxy", upstream: "web", webSocket: false } },
+  { name: "plain", path: "/plain", action: { type: "proxy", upstream: "web", upgrades: [] } },
   { name: "fixed", path: "/fixed", action: { type: "respond", status: 200, body: "fixed" } },
 ];
 

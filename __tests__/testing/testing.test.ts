@@ -310,7 +310,7 @@ describe("methods and limits", () => {
   const app = proxy.addUpstream("app", { url: "http://127.0.0.1:3000" });
   server.addRoute("app", {
     path: "/app",
-    action: Action.proxy(app, { webSocket: false }),
+    action: Action.proxy(app, { upgrades: [] }),
     requestBodyBytesMax: 10,
   });
   server.addRoute("files", { path: "/files/", match: "prefix", action: Action.staticFiles("/") });

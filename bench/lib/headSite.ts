@@ -79,7 +79,7 @@ function routes(folder: string): RouteInput[] {
         precompressed: ["zstd", "br", "gzip"],
       },
     },
-    proxied("strip", "web", { webSocket: true, strip: "raw", destination: "absolute" }),
+    proxied("strip", "web", { strip: "raw", destination: "absolute" }),
     {
       ...proxied("rewrite", "web", {
         rewrite: "/elsewhere",

@@ -62,7 +62,7 @@ const config = (): ProxyConfigInput =>
         name: "web",
         path: "/",
         match: "prefix",
-        action: { type: "proxy", upstream: "web", webSocket: true },
+        action: { type: "proxy", upstream: "web" },
       },
     ],
   });

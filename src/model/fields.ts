@@ -227,6 +227,17 @@ export const urlPath = (description: string, example?: string) =>
     },
   ).meta(described(description, example));
 
+/**
+ * A protocol of `Upgrade` (RFC 9110, 7.8). Within another version of HTTP, or TLS, the client would reach every path of the
+ * upstream, past all routes.
+ */
+export const upgradeName = (description: string, example: string) =>
+  text("config.bad-text", "the name of a protocol (a token) other than `h2c`, `h2`, `HTTP/…` and `TLS/…`", {
+    pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$",
+    never: "^(?:[Hh]2[Cc]?|[Hh][Tt][Tt][Pp][Ss]?|[Tt][Ll][Ss]|[Ss][Ss][Ll])(?:/|$)",
+    lengthMax: 64,
+  }).meta(described(description, example));
+
 export const headerName = text(
   "config.bad-header",
   "a field name (a token) other than Host, Expect and the fields of the connection and the framing",

@@ -35,6 +35,13 @@ interface UpgradeFields {
   readonly upgrade: string | undefined;
 }
 
+/** The protocol of a request's upgrade as the route writes it; undefined if the route does not forward it. */
+export const forwardedUpgrade = (
+  upgrades: readonly string[],
+  requested: string | undefined,
+): string | undefined =>
+  requested === undefined ? undefined : upgrades.find((one) => one.toLowerCase() === requested);
+
 /**
  * The protocol that a request asks for, lower case; undefined if it does not ask for an upgrade. `Upgrade` without
  * `Connection: upgrade`, or in HTTP/1.0, has to be ignored (RFC 9110, 7.8), and a WebSocket is requested by a GET (RFC

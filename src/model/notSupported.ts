@@ -138,6 +138,13 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     names: ["cache", "proxyCache", "proxyBuffering", "buffering", "expires", "proxyRequestBuffering"],
   },
   {
+    what: "upgrades other than WebSocket, unless a route names them",
+    instead:
+      '`upgrades: ["websocket", "proxmox-backup-protocol-v1"]` of `Action.proxy` forwards them. The error log names those ' +
+      "that the proxy drops. `h2c` and `TLS/…` are never forwarded.",
+    names: ["upgrade", "upgradeConfigs"],
+  },
+  {
     what: "HTTP/3",
     instead:
       "Browsers use HTTP/2. A load balancer or content delivery network in front of the proxy can add HTTP/3.",

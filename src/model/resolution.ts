@@ -9,6 +9,7 @@ import {
   clientPort,
   CODING_SUFFIXES,
   forwardedClient,
+  forwardedUpgrade,
   ForwardingRules,
   withFileValues,
   type ForwardedRequest,
@@ -235,7 +236,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     serverName: routed.serverName,
     scheme: url.scheme,
     ...client,
-    webSocket: action.webSocket && upgradeOf(asked) === "websocket",
+    upgrade: forwardedUpgrade(action.upgrades, upgradeOf(asked)),
     requestId: "(its id)",
   };
   const rules = new ForwardingRules(

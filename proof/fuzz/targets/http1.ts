@@ -59,7 +59,12 @@ export function checkForwarded(
     // A route takes only paths below its own.
     if (rules === RULES[1] && !/^\/synchttp(?:\/|$)/.test(request.path)) continue;
     const { method, target, path, host, serverName, headers } = request;
-    const from = { scheme: "https", clientAddress: "192.0.2.1", trusted: false, webSocket } as const;
+    const from = {
+      scheme: "https",
+      clientAddress: "192.0.2.1",
+      trusted: false,
+      upgrade: webSocket ? "websocket" : undefined,
+    } as const;
     const facts = { method, target, path, host, serverName, headers, ...from };
     const head = rules.requestHead(facts, framing);
     // Where no rule concerns a line, lines pass as they came: the same comes of it.
@@ -169,7 +174,6 @@ function checkResponse(head: string, method: string): void {
     scheme: "https",
     clientAddress: "::1",
     trusted: false,
-    webSocket: false,
   });
   let lines = "";
   for (let i = 0; i < fields.length; i += 2) lines += `${fields[i]}: ${fields[i + 1]}\r\n`;

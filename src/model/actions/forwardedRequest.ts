@@ -27,8 +27,8 @@ export interface ForwardedRequest {
   readonly forwardedBy?: string | undefined;
   /** Whether the peer of the connection is in `trustedProxies`. */
   readonly trusted: boolean;
-  /** Whether this is a WebSocket upgrade that the route lets pass. */
-  readonly webSocket: boolean;
+  /** The protocol of an upgrade that the route forwards, as the route writes it; undefined for any other request. */
+  readonly upgrade?: string | undefined;
   /** Its id, where the config gives one to each request. */
   readonly requestId?: string | undefined;
 }

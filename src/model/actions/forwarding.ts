@@ -104,17 +104,19 @@ export class ForwardingRules {
         : this.upstreamAuthority;
     const target = this.target(request.target, request.path);
     const begin = `${request.method} ${target}`;
-    const { requestId } = request;
+    const { requestId, upgrade } = request;
     const id =
       this.idField === undefined || requestId === undefined ? "" : `${this.idField}: ${requestId}\r\n`;
-    if (request.plainLines !== undefined && !this.examines && !request.webSocket) {
+    if (request.plainLines !== undefined && !this.examines && upgrade === undefined) {
       const lines = id === "" ? request.plainLines : request.plainLines.replace(this.idLines!, "");
       return `${begin}${this.usual(request, host)}${id}${framing}${lines}`;
     }
     const rest = this.clientFields(request, host);
     const own = rest.claimed ? this.afterTarget(request, host, rest) : this.usual(request, host);
     const head = `${begin}${own}${id}${framing}${rest.lines}`;
-    return request.webSocket ? `${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n` : `${head}\r\n`;
+    return upgrade === undefined
+      ? `${head}\r\n`
+      : `${head}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`;
   }
 
   /** The rest of the request line, and the fields this proxy sets. */

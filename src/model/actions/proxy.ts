@@ -8,6 +8,7 @@ import {
   name,
   requestFieldName,
   serverName,
+  upgradeName,
   urlPath,
 } from "../fields.js";
 import { problem } from "../problem.js";
@@ -108,7 +109,17 @@ export const proxyFields = z
         "it is the host of the upstream's URL, so that the cookie belongs to the requested host. Cookies whose " +
         "name begins with `__Host-` keep both.",
     ),
-    webSocket: flag(true, "Whether `Upgrade: websocket` is forwarded; all other upgrades are dropped."),
+    upgrades: z
+      .array(upgradeName("Name of a protocol as in `Upgrade`.", "websocket"))
+      .default(["websocket"])
+      .meta({
+        description:
+          "Protocols whose upgrade is forwarded; the client and the upstream then exchange bytes until one of them " +
+          "ends the connection. All other upgrades are dropped, and the first of each name leaves an info line in the " +
+          "error log. With `[]` none is forwarded. An upgrade counts as a request that reads: a route whose upgrades " +
+          'write, such as those of a backup, needs `writes: "always"`.',
+        examples: [["websocket", "proxmox-backup-protocol-v1"], []],
+      }),
   })
   .describe("Forwards requests to an upstream. Bodies stream both ways, without temporary files.");
 

@@ -32,9 +32,9 @@ export const FINDINGS = {
   ],
   "way.closed": ["note", "requests that a route handled match no route, and get 404"],
   "way.writable": ["error", "more requests can change data of the application"],
-  "way.websocket": [
+  "way.upgrade": [
     "warning",
-    "clients can open WebSockets to the application, which they could not open before",
+    "clients can open WebSockets, or tunnels of another protocol, to the application, which they could not open before",
   ],
   "files.symlinks": ["warning", "the proxy follows more symbolic links than before"],
   "upstream.unencrypted": [

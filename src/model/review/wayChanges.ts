@@ -101,12 +101,13 @@ function proxied(
   if (was.type !== "proxy" || is.type !== "proxy") return [];
   const at = `${place}.action`;
   const trusted = missing(is.trustedFields, was.trustedFields);
+  const upgrades = missing(is.upgrades, was.upgrades);
   // A field that the proxy no longer sets, or removes by an empty value, is the client's own.
   const own = missing(fieldsOf(was), fieldsOf(is));
   return [
-    ...(is.webSocket && !was.webSocket
-      ? [{ id: "way.websocket", place: `${at}.webSocket`, old: "false", new: "true" } as const]
-      : []),
+    ...upgrades.map(
+      (name) => ({ id: "way.upgrade", place: `${at}.upgrades`, old: "dropped", new: name }) as const,
+    ),
     ...trusted.map(
       (field) =>
         ({

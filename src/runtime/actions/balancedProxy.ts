@@ -7,11 +7,12 @@ import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import type { Refusal } from "../upstream/outage.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 import type { UpstreamServers } from "../upstream/upstreamServers.js";
-import { asksForTunnel, ProxiedExchange, RETRY_LATER } from "./proxy.js";
+import { ProxiedExchange, RETRY_LATER } from "./proxy.js";
+import { Upgrades } from "./upgrades.js";
 
 /** Passes requests to one of several servers of an upstream. */
 export class BalancedProxyAction implements Action {
-  private readonly webSocket: boolean;
+  private readonly upgrades: Upgrades;
   /** By the URL of the config that names the server. */
   private readonly byUrl = new Map<string, ForwardingRules>();
 
@@ -19,14 +20,14 @@ export class BalancedProxyAction implements Action {
     private readonly route: ProxiedRoute,
     private readonly servers: UpstreamServers,
   ) {
-    this.webSocket = route.action.webSocket;
+    this.upgrades = new Upgrades(route.action.upgrades);
   }
 
   handle(exchange: Exchange): void {
-    const webSocket = asksForTunnel(exchange, this.webSocket);
-    if (exchange.request.method === "CONNECT" && !webSocket)
+    const upgrade = this.upgrades.of(exchange);
+    if (exchange.request.method === "CONNECT" && upgrade === undefined)
       return respondFailure(exchange, "http_request_error", 501);
-    new BalancedExchange(exchange, this, this.servers, webSocket).start();
+    new BalancedExchange(exchange, this, this.servers, upgrade).start();
   }
 
   rulesFor({ config }: UpstreamPool): ForwardingRules {
@@ -52,10 +53,10 @@ class BalancedExchange extends ProxiedExchange {
     exchange: Exchange,
     private readonly action: BalancedProxyAction,
     private readonly servers: UpstreamServers,
-    webSocket: boolean,
+    upgrade: string | undefined,
   ) {
     const { first } = servers;
-    super(exchange, action.rulesFor(first), first, webSocket);
+    super(exchange, action.rulesFor(first), first, upgrade);
   }
 
   override onReleased(): void {

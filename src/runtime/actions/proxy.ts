@@ -15,33 +15,30 @@ import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import { clientConnection } from "../upstream/keptConnections.js";
 import type { Refusal } from "../upstream/outage.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
-import { Tunnel } from "./tunnel.js";
+import { Tunnel, WebSocketTunnel } from "./tunnel.js";
+import { Upgrades } from "./upgrades.js";
 
 /** Passes requests to an upstream and its responses back, streaming both ways (decisions 4.1). */
 export class ProxyAction implements Action {
   private readonly rules: ForwardingRules;
-  private readonly webSocket: boolean;
+  private readonly upgrades: Upgrades;
 
   constructor(
     route: ProxiedRoute,
     private readonly pool: UpstreamPool,
   ) {
     this.rules = new ForwardingRules(route, pool.config);
-    this.webSocket = route.action.webSocket;
+    this.upgrades = new Upgrades(route.action.upgrades);
   }
 
   handle(exchange: Exchange): void {
-    const webSocket = asksForTunnel(exchange, this.webSocket);
+    const upgrade = this.upgrades.of(exchange);
     // Only a CONNECT that asks for a tunnel gets this far.
-    if (exchange.request.method === "CONNECT" && !webSocket)
+    if (exchange.request.method === "CONNECT" && upgrade === undefined)
       return respondFailure(exchange, "http_request_error", 501);
-    new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start();
+    new ProxiedExchange(exchange, this.rules, this.pool, upgrade).start();
   }
 }
-
-/** Whether it asks for an upgrade that its route allows. */
-export const asksForTunnel = ({ request }: Exchange, webSocket: boolean): boolean =>
-  webSocket && request.upgrade === "websocket";
 
 /** Methods that may be sent twice: RFC 9110, 9.2.2, and the safe ones of WebDAV (RFC 4918, 3253, 5323). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"]);
@@ -65,11 +62,11 @@ class Facts implements ForwardedRequest {
   constructor(
     private readonly request: RequestHead,
     client: ClientInfo,
-    readonly webSocket: boolean,
+    readonly upgrade: string | undefined,
     readonly requestId: string | undefined,
   ) {
     // Upstreams speak HTTP/1.1, where an upgrade is a GET (RFC 6455, 4.1).
-    this.method = webSocket ? "GET" : request.method;
+    this.method = upgrade === undefined ? request.method : "GET";
     this.target = request.target;
     this.path = request.path;
     this.plainLines = request.fields?.plainLines;
@@ -113,12 +110,12 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     readonly exchange: Exchange,
     protected rules: ForwardingRules,
     protected pool: UpstreamPool,
-    webSocket: boolean,
+    upgrade: string | undefined,
   ) {
     const { request, client } = exchange;
-    this.uploading = request.bodyLength !== 0 && !webSocket;
+    this.uploading = request.bodyLength !== 0 && upgrade === undefined;
     this.wantsList = exchange.sendLines === undefined;
-    this.facts = new Facts(request, client, webSocket, exchange.requestId);
+    this.facts = new Facts(request, client, upgrade, exchange.requestId);
   }
 
   start(): void {
@@ -182,7 +179,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   protected begin(connection: UpstreamConnection): void {
     const { exchange } = this;
     const { bodyLength, lengthDeclared } = exchange.request;
-    const framing = connection.request.framing.beginRequest(bodyLength, lengthDeclared, this.facts.webSocket);
+    const tunnels = this.facts.upgrade !== undefined;
+    const framing = connection.request.framing.beginRequest(bodyLength, lengthDeclared, tunnels);
     connection.begin(this, this.facts.method, this.rules.requestHead(this.facts, framing));
     if (!this.uploading) return connection.finish();
     exchange.readBody(this);
@@ -313,16 +311,15 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
    */
   protected mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
     if (!connection.reused || failure.responded || failure.status !== 502) return false;
-    if (this.facts.webSocket || this.exchange.request.bodyLength !== 0) return false;
+    if (this.facts.upgrade !== undefined || this.exchange.request.bodyLength !== 0) return false;
     return failure.unsent || this.repeatable;
   }
 
   /** Whether it may be sent again, although an upstream may have got it: once at most, as it may be the cause of that. */
   protected get repeatable(): boolean {
     const { facts, exchange, lost } = this;
-    return (
-      lost < SENT_MAX && IDEMPOTENT.has(facts.method) && !facts.webSocket && exchange.request.bodyLength === 0
-    );
+    const tunnels = facts.upgrade !== undefined;
+    return lost < SENT_MAX && IDEMPOTENT.has(facts.method) && !tunnels && exchange.request.bodyLength === 0;
   }
 
   protected logError(message: string): void {
@@ -332,9 +329,10 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 
   private openTunnel(head: ParsedResponse): void {
     const { exchange } = this;
-    if (!this.facts.webSocket || head.upgrade !== "websocket")
+    const { upgrade } = this.facts;
+    if (upgrade === undefined || head.upgrade !== upgrade.toLowerCase())
       return this.refuseResponse(NOT_ASKED, "http_protocol_error");
-    this.tunnel = new Tunnel(exchange);
+    this.tunnel = head.upgrade === "websocket" ? new WebSocketTunnel(exchange) : new Tunnel(exchange);
     this.connection!.request.framing.openTunnel();
     exchange.sendHead(101, head.reason, this.responseFields(head), -1);
     exchange.flush();

@@ -4,17 +4,44 @@ import { guarded } from "../sockets/guarded.js";
 import type { Memory } from "../sockets/memory.js";
 import { TUNNEL_END_MS } from "../upstream/responseReader.js";
 
-/** The upstream's data in a WebSocket. Ends it in an orderly way: by a Close frame between two frames. */
+/** The upstream's data after an upgrade, in a protocol of which nothing is known. */
 export class Tunnel {
+  constructor(protected readonly exchange: Exchange) {}
+
+  /** As `Exchange.sendData`. */
+  sendData(chunk: Buffer, memory: Memory): boolean {
+    return this.exchange.sendData(chunk, memory);
+  }
+
+  /** The client takes more. */
+  onDrain(): void {}
+
+  /** Ends it: the client sees the end of the connection. */
+  close(): void {
+    this.exchange.end();
+  }
+
+  /** The client has ended its side and may still read. An upstream that ignores this end must not keep the tunnel. */
+  clientEnded(): void {
+    const { exchange } = this;
+    let [sent, since] = [-1, 0];
+    const sweep = (now: number): void => {
+      if (exchange.bodyBytesSent !== sent) [sent, since] = [exchange.bodyBytesSent, now];
+      if (now - since >= TUNNEL_END_MS) exchange.end();
+      if (exchange.released) stop();
+    };
+    const stop = sweepRegularly({ sweep, onFault: (error) => exchange.onFault(error) });
+  }
+}
+
+/** The upstream's data in a WebSocket. Ends it in an orderly way: by a Close frame between two frames. */
+export class WebSocketTunnel extends Tunnel {
   private readonly frames = new WebSocketFrames();
   private state: "open" | "closing" | "closed" = "open";
   /** The client takes nothing at the moment. */
   private stalled = false;
 
-  constructor(private readonly exchange: Exchange) {}
-
-  /** As `Exchange.sendData`. */
-  sendData(chunk: Buffer, memory: Memory): boolean {
+  override sendData(chunk: Buffer, memory: Memory): boolean {
     // Data after a Close frame is discarded (RFC 6455, 5.5.1).
     if (this.state === "closed") return true;
     if (this.state === "open") this.frames.advance(chunk);
@@ -30,8 +57,7 @@ export class Tunnel {
     return !this.stalled;
   }
 
-  /** The client takes more. */
-  onDrain(): void {
+  override onDrain(): void {
     this.stalled = false;
     if (this.state === "closing" && this.frames.between) this.sendClose();
   }
@@ -40,23 +66,11 @@ export class Tunnel {
    * Tells the client to reconnect. The client's Close frame reaches the upstream, which ends the connection, or a
    * deadline does.
    */
-  close(): void {
+  override close(): void {
     if (this.state !== "open") return;
     this.state = "closing";
     if (this.frames.between && !this.stalled) this.sendClose();
     setTimeout(() => guarded(this.exchange, cut, this.exchange), CLOSE_MS).unref();
-  }
-
-  /** The client has ended its side and may still read. An upstream that ignores this end must not keep the tunnel. */
-  clientEnded(): void {
-    const { exchange } = this;
-    let [sent, since] = [-1, 0];
-    const sweep = (now: number): void => {
-      if (exchange.bodyBytesSent !== sent) [sent, since] = [exchange.bodyBytesSent, now];
-      if (now - since >= TUNNEL_END_MS) exchange.end();
-      if (exchange.released) stop();
-    };
-    const stop = sweepRegularly({ sweep, onFault: (error) => exchange.onFault(error) });
   }
 
   private sendClose(): void {

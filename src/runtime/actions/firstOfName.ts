@@ -1,0 +1,13 @@
+/** Finds the first of several with the same name, for lines of a log. Bounded, because clients choose the names. */
+export class FirstOfName {
+  private readonly seen = new Set<string>();
+
+  isFirst(name: string): boolean {
+    if (this.seen.size >= NAMES_MAX || name.length > CHARACTERS_MAX || this.seen.has(name)) return false;
+    this.seen.add(name);
+    return true;
+  }
+}
+
+const NAMES_MAX = 64;
+const CHARACTERS_MAX = 64;
