@@ -58,8 +58,8 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
   ],
   ["upgrades other than WebSocket", "upgrade upgrade_configs upgradeConfigs"],
   [
-    "FastCGI, uWSGI, SCGI or gRPC",
-    "fastcgi_pass fastcgi php_fastcgi uwsgi_pass uwsgi scgi_pass grpc_pass grpc",
+    "FastCGI, uWSGI, SCGI, gRPC or HTTP/2",
+    "fastcgi_pass fastcgi php_fastcgi uwsgi_pass uwsgi scgi_pass grpc_pass grpc h2c proxy_http_version",
   ],
   [
     "rewriting of paths by a pattern, or of bodies",
@@ -89,6 +89,30 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "proxy_cache proxy_buffering proxy_request_buffering expires buffering cache",
   ],
   ["HTTP/3", "http3 h3 quic alt-svc Alt-Svc"],
+  [
+    "client certificates",
+    "ssl_verify_client ssl_client_certificate mtls mutualTLS client_auth clientCA client_ca_file clientCertificate " +
+      "client-certificates requestCert",
+  ],
+  [
+    "connections of other protocols",
+    "streams tcpRouters udp passthrough ssl-passthrough sniPassthrough layer4",
+  ],
+  [
+    "routes by methods, query or request fields",
+    "method methods query QueryRegexp header_regexp HeadersRegexp cookieMatch hdr acl acls use_backend rule rules priority",
+    ["server", "route"],
+  ],
+  [
+    "cross-origin rules",
+    "cors corsPolicy allow_origin allow_origins Access-Control-Allow-Origin accessControlAllowOriginList " +
+      "Access-Control-Allow-Methods allowedOrigins",
+  ],
+  [
+    "access logs with shortened addresses",
+    "anonymize anonymizeIp mask-ip ip_mask logFields filters accessLogFields",
+    ["server", "route"],
+  ],
 ];
 
 const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, "");
@@ -139,7 +163,11 @@ test.each<[what: string, values: string[], more: (value: string) => Parameters<t
 });
 
 test.each([
-  ["a name of elsewhere that means something else there", { server: { servers: [] } }, /^Remove the field/],
+  [
+    "a name of elsewhere that means something else there",
+    { server: { servers: [] } },
+    /^The field belongs to an upstream/,
+  ],
   ["a check of servers where there are none", { route: { health_check: "x" } }, /^Remove the field/],
   ["a typing error", { upstream: { urll: "x" } }, /Did you mean `url`/],
   ["a bad port", { upstream: { url: "http://app:99999" } }, /^Use `http:\/\/HOST:PORT`/],

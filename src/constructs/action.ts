@@ -167,7 +167,8 @@ class StatusAction extends Action {
   }
 }
 
-const PROXY_OPTIONS: PropTable<ProxyOptions> = {
+/** @internal */
+export const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   ...fieldsOf(proxyOptions),
   forwarded: fields<ForwardedOptions>(fieldsOf(forwarded)),
   setHeaders: record,

@@ -151,7 +151,8 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
 export type RouteChanges = Omit<RouteProps, "path" | "match" | "action" | "name">;
 
 const ROUTE_PROPS: PropTable<RouteProps> = { ...fieldsOf(route), action: required(ACTION), expect: any };
-const ROUTE_CHANGES: PropTable<RouteChanges> = without(ROUTE_PROPS, "path", "match", "action", "name");
+/** @internal */
+export const ROUTE_CHANGES: PropTable<RouteChanges> = without(ROUTE_PROPS, "path", "match", "action", "name");
 
 /** A route outside a virtual server would never get a request. */
 function strayProblems(route: Route): Problem[] {

@@ -5,7 +5,7 @@ import { deploymentSchema, type services } from "../model/deployment.js";
 import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { MODE, HOST, UPSTREAM } from "./props/instances.js";
-import { Action, type ProxyOptions } from "./action.js";
+import { Action, PROXY_OPTIONS, type ProxyOptions } from "./action.js";
 import { Activation, DAEMON_UNITS, DESCRIBED_SETTINGS } from "./activation.js";
 import type {
   DaemonUnit,
@@ -43,7 +43,7 @@ import { PROXY_SERVICE_PROPS, ProxyService } from "./proxyService.js";
 import { HOST_PATHS, REVERSE_PROXY_PROPS, ReverseProxy } from "./reverseProxy.js";
 import { DAILY_DOCTOR_PROPS, type DoctorProps } from "./dailyDoctor.js";
 import { describeHost } from "./deploymentDocument.js";
-import { type Route, type RouteProps } from "./route.js";
+import { type Route, ROUTE_CHANGES, type RouteProps } from "./route.js";
 import { type IUpstream, UPSTREAM_PROPS, type UpstreamProps } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
@@ -188,8 +188,8 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   mode: required(MODE),
   upstream: required(either(UPSTREAM, either(text, fields(UPSTREAM_PROPS)))),
   additionalServerNames: listOf(text),
-  proxyOptions: record,
-  route: record,
+  proxyOptions: fields(PROXY_OPTIONS),
+  route: fields(ROUTE_CHANGES),
   ...fieldsOf(virtualServerOptions, "responseHeaders"),
   errorPages: listOf(record),
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),

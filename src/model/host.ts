@@ -2,6 +2,7 @@ import { isIP, isIPv4 } from "node:net";
 import { ipv4Bits, ipv4Scope, ipv6Groups, ipv6Scope, netmaskLength, sameNetwork } from "./address.js";
 import { isLoopback, upstreamAddress } from "./authority.js";
 import type { InputOf } from "./inferred.js";
+import { badValueFix } from "./notSupported.js";
 import type { dnsRecord, portForward } from "./network.js";
 import { type Problem, problem } from "./problem.js";
 import { isDomainName } from "./serverName.js";
@@ -297,6 +298,7 @@ function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
       problem("host.bad-name", field(name), "is not a domain name", {
         received: value,
         allowed: "a lower-case name such as files.example.org, without scheme, port or trailing dot",
+        ...badValueFix("host.bad-name", value),
       }),
     ];
   });

@@ -1,4 +1,3 @@
-import { nearest } from "./nearest.js";
 import type { ProblemCode } from "./problem.js";
 
 /** Something that other proxies do and this one does not; README, "What it does not do", has the same words. */
@@ -26,10 +25,14 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     beside: UPSTREAM,
   },
   {
-    what: "FastCGI, uWSGI, SCGI or gRPC to an upstream",
+    what: "FastCGI, uWSGI, SCGI, gRPC or HTTP/2 to an upstream",
     instead:
-      "Let the application speak HTTP/1.1: gunicorn and uvicorn do; for PHP, run a web server beside the application.",
-    names: ["fastcgi", "fastcgiPass", "uwsgi", "uwsgiPass", "scgiPass", "grpc", "grpcPass", "phpFastcgi"],
+      "Let the application speak HTTP/1.1: gunicorn and uvicorn do, and gRPC-Web needs no more; for PHP, run a web server " +
+      "beside the application.",
+    names: [
+      ...["fastcgi", "fastcgiPass", "uwsgi", "uwsgiPass", "scgiPass", "grpc", "grpcPass", "phpFastcgi"],
+      ...["h2c", "proxyHttpVersion"],
+    ],
     values: { "config.bad-url": /^(?:fastcgi|uwsgi|scgi|grpcs?|h2c?):/i },
   },
   {
@@ -55,16 +58,7 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
       "Let the application authenticate its users, or use an authenticating proxy such as oauth2-proxy as the upstream, which " +
       "forwards requests to the application.",
     names: [
-      ...[
-        "auth",
-        "authBasic",
-        "basicAuth",
-        "basicauth",
-        "authBasicUserFile",
-        "htpasswd",
-        "authRequest",
-        "users",
-      ],
+      ...["auth", "authBasic", "basicAuth", "authBasicUserFile", "htpasswd", "authRequest", "users"],
       ...["forwardAuth", "satisfy", "realm"],
     ],
   },
@@ -150,29 +144,73 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
       "Browsers use HTTP/2. A load balancer or content delivery network in front of the proxy can add HTTP/3.",
     names: ["http3", "quic", "h3", "altSvc"],
   },
+  {
+    what: "client certificates",
+    instead:
+      "Let a load balancer in front ask for them, and list the field that it names the user in as `trustedFields` of " +
+      "`Action.proxy`. `certificateFile` in `tls` of an upstream is the proxy's own certificate for the upstream.",
+    names: [
+      ...["clientAuth", "clientCa", "clientCaFile", "clientCertificate", "mtls", "mutualTls"],
+      ...["sslVerifyClient", "sslClientCertificate", "requestCert", "clientCertificates"],
+    ],
+  },
+  {
+    what: "connections of other protocols than HTTP (TCP, UDP)",
+    instead:
+      "Use HAProxy, or forward the port with the packet filter, beside this proxy and on another port.",
+    names: ["streams", "tcpRouters", "udp", "passthrough", "sslPassthrough", "sniPassthrough", "layer4"],
+  },
+  {
+    what: "routes by methods, query or request fields",
+    instead:
+      "Routes have paths only. Give each case a name of its own, or its own path, or let the application decide; " +
+      "`writes` says which requests change something.",
+    names: [
+      ...["method", "methods", "query", "queryRegexp", "headerRegexp", "headersRegexp", "cookieMatch"],
+      ...["hdr", "acl", "acls", "useBackend", "rule", "rules", "priority"],
+    ],
+    beside: ["match", "serverNames", "virtualServers"],
+  },
+  {
+    what: "cross-origin rules (CORS)",
+    instead:
+      'Let the application send the fields, because it knows who asks; fixed ones are `responseHeaders: { set: { "Access-Control-Allow-Origin": "https://app.example.org" } }` ' +
+      "of the route, and a preflight (`OPTIONS`) still goes to the application.",
+    names: [
+      ...["cors", "corsPolicy", "allowOrigin", "allowOrigins", "accessControlAllowOrigin"],
+      ...["accessControlAllowOriginList", "accessControlAllowMethods", "allowedOrigins"],
+    ],
+  },
+  {
+    what: "access logs with shortened addresses, or with a format of your own",
+    instead:
+      '`accessLog: "off"` of a route keeps nothing; the format `json` has every value under a name, so that a ' +
+      "program which reads the log can shorten addresses.",
+    names: ["anonymize", "anonymizeIp", "maskIp", "ipMask", "logFields", "filters", "accessLogFields"],
+    beside: ["match", "serverNames", "virtualServers", "format", "access", "logs"],
+  },
 ];
 
-/** The fix for an unknown name: the alternative to an unsupported feature, or the name that was probably meant. */
-export function unknownNameFix(name: string, known: readonly string[]): { readonly fix?: string } {
-  const wanted = plain(name);
-  const absent = NOT_SUPPORTED.find(
-    ({ names, beside }) =>
-      (beside === undefined || beside.some((field) => known.includes(field))) &&
-      names.some((one) => plain(one) === wanted),
-  );
-  if (absent !== undefined) return { fix: said(absent) };
-  const near = nearest(name, known);
-  return near === undefined ? {} : { fix: `Did you mean \`${near}\`?` };
-}
-
-/** The same for a value that requests an unsupported feature. */
+/** The fix for a value that requests an unsupported feature, or is a name in another script. */
 export function badValueFix(code: ProblemCode, value: unknown): { readonly fix?: string } {
   const absent = NOT_SUPPORTED.find(
     ({ values }) => typeof value === "string" && values?.[code]?.test(value) === true,
   );
-  return absent === undefined ? {} : { fix: said(absent) };
+  if (absent !== undefined) return { fix: said(absent) };
+  const ascii = NAME_CODES.includes(code) && typeof value === "string" ? asciiName(value) : undefined;
+  return ascii === undefined ? {} : { fix: `Use the name in the form that the DNS has: \`${ascii}\`.` };
 }
 
-const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, "");
+const NAME_CODES: readonly ProblemCode[] = ["acme.bad-name", "config.bad-server-name", "host.bad-name"];
 
-const said = ({ what, instead }: NotSupported): string => `Not supported: ${what}. ${instead}`;
+/** The name as it is sent (RFC 5891), or undefined for a name that is in ASCII already, and for no name. */
+function asciiName(name: string): string | undefined {
+  if (/^[ -~]*$/.test(name) || /[ -,/:-@[-^`{-~]/.test(name)) return undefined;
+  const url = `http://${name}`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+/** A name without what spellings differ in. */
+export const plainName = (name: string): string => name.toLowerCase().replace(/[-_]/g, "");
+
+export const said = ({ what, instead }: NotSupported): string => `Not supported: ${what}. ${instead}`;

@@ -1,6 +1,6 @@
 import { Token } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
-import { unknownNameFix } from "../../model/notSupported.js";
+import { type Level, unknownNameFix } from "../../model/config/unknownNames.js";
 import { type Problem, problem } from "../../model/index.js";
 import { libraryProblems, refuse } from "./checks.js";
 
@@ -23,6 +23,8 @@ export interface PropKind {
   /** Problems inside the value. */
   readonly inside?: (value: unknown, path: string) => Problem[];
   readonly required?: true | "model";
+  /** The fields of an object. */
+  readonly table?: Readonly<Record<string, PropKind>>;
   /** Whether each item of a list is needed, so that a list that is not known yet is refused. */
   readonly eachItem?: true;
   /** Whether `allowed` lists values, and not a kind of value. */
@@ -120,7 +122,7 @@ function propProblems(path: string, props: unknown, table: Readonly<Record<strin
       return [misplaced(path, props, prop, names)];
   }
   return [
-    ...unknown.map((name) => unknownProp(`${path}.${name}`, name, names)),
+    ...unknown.map((name) => unknownProp(`${path}.${name}`, name, table)),
     ...names.flatMap((name) => valueProblems(`${path}.${name}`, props[name], table[name]!)),
   ];
 }
@@ -139,12 +141,20 @@ function misplaced(path: string, value: object, prop: string | undefined, names:
   );
 }
 
-function unknownProp(path: string, name: string, names: readonly string[]): Problem {
+function unknownProp(path: string, name: string, table: Readonly<Record<string, PropKind>>): Problem {
   return problem("config.unknown-field", path, "is not a known field", {
-    allowed: names.join(", "),
-    ...unknownNameFix(name, names),
+    allowed: Object.keys(table).join(", "),
+    ...unknownNameFix(name, levelOf(table)),
   });
 }
+
+const levelOf = (table: Readonly<Record<string, PropKind>>): Level => ({
+  names: Object.keys(table),
+  inside: (name) => {
+    const inner = table[name]?.table;
+    return inner === undefined ? undefined : levelOf(inner);
+  },
+});
 
 function valueProblems(path: string, value: unknown, kind: PropKind): Problem[] {
   const { allowed, called = allowed, fix = `Use ${called}.` } = kind;
@@ -288,6 +298,7 @@ export function fields<P extends object>(table: PropTable<P>): PropKind {
   return {
     allowed: `an object with ${Object.keys(table).join(", ")}`,
     called: "an object",
+    table,
     accepts: (value) => isObject(value) && !Construct.isConstruct(value),
     inside: (value, path) => propProblems(path, value, table),
   };
@@ -332,6 +343,7 @@ export function either(first: PropKind, second: PropKind): PropKind {
     called: `${first.called ?? first.allowed} or ${second.called ?? second.allowed}`,
     accepts: (value) => first.accepts(value) || second.accepts(value),
     ...(second.eachItem === undefined ? {} : { eachItem: second.eachItem }),
+    ...(second.table === undefined ? {} : { table: second.table }),
     inside: (value, path) => (first.accepts(value) ? [] : (second.inside?.(value, path) ?? [])),
   };
 }

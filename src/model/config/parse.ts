@@ -2,10 +2,11 @@ import type * as z from "zod";
 import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
 import { crossCheck } from "./crossChecks.js";
 import { expectation } from "../expect.js";
-import { badValueFix, unknownNameFix } from "../notSupported.js";
+import { badValueFix } from "../notSupported.js";
 import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
+import { unknownNameFix } from "./unknownNames.js";
 import { repeatedFields } from "./repeatedFields.js";
-import { allowedAt, fieldNamesAt, typeInWords } from "./schema.js";
+import { allowedAt, excludedBy, fieldNamesAt, typeInWords } from "./schema.js";
 
 /**
  * Parses a value of unknown type as a config. Returns the frozen config with defaults, or all problems at once. Never
@@ -90,12 +91,17 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   const path = formatPath(issue.path);
   if (issue.code === "unrecognized_keys") {
     const known = fieldNamesAt(schema, issue.path, issue.input, document);
-    return issue.keys.map((key) =>
-      problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a known field", {
-        allowed: known.join(", "),
-        ...unknownNameFix(key, known),
-      }),
-    );
+    return issue.keys.map((key) => {
+      const at = path === "" ? key : `${path}.${key}`;
+      if (!known.includes(key)) {
+        const more = { allowed: known.join(", "), ...unknownNameFix(key, { names: known }) };
+        return problem("config.unknown-field", at, "is not a known field", more);
+      }
+      const others = excludedBy(key, schema, issue.path, issue.input, document).map((name) => `\`${name}\``);
+      return problem("config.unknown-field", at, `does not go together with ${others.join(" and ")}`, {
+        fix: `Remove \`${key}\`, or remove ${others.join(" and ")}.`,
+      });
+    });
   }
   if (issue.code === "invalid_union") return unionProblems(issue, path, schema, document);
   if (issue.code === "invalid_key")

@@ -72,6 +72,22 @@ export function fieldNamesAt(
   return [...new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
+/** Of an object's fields, those that no variant of the object has together with this one. */
+export function excludedBy(
+  field: string,
+  schema: z.ZodType,
+  path: readonly PropertyKey[],
+  input: unknown,
+  document: unknown,
+): string[] {
+  const withField = meant(nodesAt(schema, path, document), input).filter(
+    ({ properties = {} }) => field in properties,
+  );
+  return Object.keys(input as object).filter(
+    (name) => name !== field && !withField.some(({ properties = {} }) => name in properties),
+  );
+}
+
 /** A description of the values that the field at a path accepts; with a document, only of the variants that fit. */
 export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[], document?: unknown): string {
   return allowedBy(nodesAt(schema, path, document));

@@ -1,0 +1,264 @@
+/**
+ * Names that other proxies use for fields of this one: directives of nginx, Caddy, HAProxy and Apache, keys of Traefik,
+ * options of nginx proxy manager. They are compared as those of `notSupported.ts`.
+ */
+export interface Synonym {
+  readonly names: readonly string[];
+  /** The field's name here. */
+  readonly field: string;
+  /** Where the field is, as `config/places.ts` names it. */
+  readonly of: string;
+  /** What else differs. */
+  readonly note?: string;
+  /** What is set instead beside one of these fields: in a front end (`mode`), in options of TLS (`material`). */
+  readonly beside?: Readonly<Record<string, string>>;
+}
+
+const PROXY_ACTION = "a `proxy` action";
+const STATIC_FILES = "a `staticFiles` action";
+const BYTES = "The value is in bytes.";
+const MILLISECONDS = "The value is in milliseconds.";
+const FROM_FILES = "material: TlsMaterial.fromFiles({ certificate, key })";
+
+const POLICY = {
+  mode: "mode: Mode.tls({ policy: TlsPolicy.mozillaIntermediate() })",
+  material: "policy: TlsPolicy.mozillaIntermediate()",
+};
+
+export const SYNONYMS: readonly Synonym[] = [
+  {
+    names: ["domain", "domains", "domainName", "domainNames", "host", "hosts", "hostname", "hostnames"],
+    field: "serverNames",
+    of: "a virtual server",
+    beside: { mode: "host.publicName", connectTimeoutMs: "url" },
+  },
+  {
+    names: ["serverNames", "serverName", "serverAlias", "serverAliases", "aliases", "vhost", "fqdn"],
+    field: "serverNames",
+    of: "a virtual server",
+    beside: { mode: "additionalServerNames" },
+  },
+  { names: ["defaultServer", "catchAll", "isDefault"], field: "default", of: "a virtual server" },
+  { names: ["location", "locations", "paths", "handle"], field: "routes", of: "a virtual server" },
+  { names: ["serverTokens"], field: "versionTokens", of: "a virtual server" },
+  {
+    names: ["strictTransportSecurity", "stsSeconds", "hstsEnabled", "hstsMaxAge"],
+    field: "hsts",
+    of: "a virtual server",
+    beside: { mode: "mode: Mode.tls({ hsts: {} })" },
+  },
+  {
+    names: ["errorPage", "customErrors", "errorDocument"],
+    field: "errorPages",
+    of: "a virtual server",
+    note: "A page has `statuses` and `html` or `file`.",
+  },
+  {
+    names: ["addHeader", "addHeaders", "customResponseHeaders", "responseHeader", "header", "headers"],
+    field: "responseHeaders",
+    of: "a route",
+    note: "`set` has the fields with their values, `remove` the names of others.",
+  },
+  { names: ["moreClearHeaders", "proxyHideHeader", "hideHeaders"], field: "responseHeaders", of: "a route" },
+  {
+    names: ["clientMaxBodySize", "maxBodySize", "maxRequestBodyBytes", "limitRequestBody", "bodyLimit"],
+    field: "requestBodyBytesMax",
+    of: "a route",
+    note: `${BYTES} Without this field, the length of a body has no limit.`,
+  },
+  {
+    names: ["maxSize", "uploadLimit", "bodySizeMax"],
+    field: "requestBodyBytesMax",
+    of: "a route",
+    note: BYTES,
+  },
+  {
+    names: ["clientBodyTimeout", "readBody", "requestBodyTimeout"],
+    field: "requestBodyTimeoutMs",
+    of: "a route",
+    note: MILLISECONDS,
+  },
+  { names: ["sendTimeout", "writeTimeout"], field: "sendTimeoutMs", of: "a route", note: MILLISECONDS },
+  { names: ["accessLogs", "customLog", "requestLog"], field: "accessLog", of: "a route" },
+  { names: ["logLevel", "errorLogs"], field: "errorLog", of: "a route" },
+  { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
+  {
+    names: ["backend", "proxyPass", "reverseProxy", "forwardTo", "target", "dial"],
+    field: "upstream",
+    of: PROXY_ACTION,
+  },
+  { names: ["forwardHost", "forwardPort", "uri", "endpoint", "origin"], field: "url", of: "an upstream" },
+  {
+    names: ["preserveHost", "passHostHeader", "proxyPreserveHost", "changeOrigin", "headerUp"],
+    field: "hostHeader",
+    of: PROXY_ACTION,
+    note: '`"client"` is the default; `"upstream"` sends the host of the upstream.',
+  },
+  {
+    names: ["proxySetHeader", "setHeader", "requestHeaders", "customRequestHeaders", "requestHeader"],
+    field: "setHeaders",
+    of: PROXY_ACTION,
+    note: "Values are literal; `forwarded` and `hostHeader` send what depends on the client.",
+  },
+  {
+    names: ["xForwardedFor", "forwardFor", "optionForwardfor", "forwardedHeaders", "xfwd"],
+    field: "forwarded",
+    of: PROXY_ACTION,
+  },
+  {
+    names: ["websocket", "websockets", "websocketSupport", "allowWebsocketUpgrade", "upgrade", "ws"],
+    field: "webSocket",
+    of: PROXY_ACTION,
+    note: "`true` is the default.",
+  },
+  { names: ["stripPath", "uriStripPrefix", "pathStrip"], field: "strip", of: PROXY_ACTION },
+  { names: ["uriReplace", "rewritePath", "rewriteTarget"], field: "rewrite", of: PROXY_ACTION },
+  {
+    names: ["proxyConnectTimeout", "timeoutConnect", "dialTimeout", "connectTimeout"],
+    field: "connectTimeoutMs",
+    of: "an upstream",
+    note: MILLISECONDS,
+  },
+  {
+    names: ["proxyReadTimeout", "timeoutServer", "responseHeaderTimeout", "readTimeout"],
+    field: "readTimeoutMs",
+    of: "an upstream",
+    note: MILLISECONDS,
+  },
+  { names: ["proxySendTimeout"], field: "sendTimeoutMs", of: "an upstream", note: MILLISECONDS },
+  { names: ["maxConn", "maxConns", "maxConnsPerHost"], field: "connectionsMax", of: "an upstream" },
+  { names: ["maxIdleConnsPerHost", "keepaliveIdleConns"], field: "idleConnectionsMax", of: "an upstream" },
+  { names: ["keepaliveConnections"], field: "idleConnectionsMax", of: "an upstream" },
+  { names: ["idleConnTimeout"], field: "idleTimeoutMs", of: "an upstream", note: MILLISECONDS },
+  { names: ["maxQueue"], field: "queuedRequestsMax", of: "an upstream" },
+  { names: ["timeoutQueue"], field: "queueTimeoutMs", of: "an upstream", note: MILLISECONDS },
+  { names: ["backends", "loadBalancer", "upstreamServers"], field: "servers", of: "an upstream" },
+  {
+    names: ["lbPolicy", "lbMethod", "algorithm", "leastConn", "ipHash"],
+    field: "balance",
+    of: "an upstream",
+  },
+  {
+    names: ["stickySession", "stickySessions", "affinity", "stickyCookie"],
+    field: "sticky",
+    of: "an upstream",
+  },
+  { names: ["slowStart"], field: "slowStartMs", of: "an upstream", note: MILLISECONDS },
+  { names: ["sendProxy", "sendProxyV2", "proxyProtocolVersion"], field: "proxyProtocol", of: "an upstream" },
+  {
+    names: ["insecureSkipVerify", "tlsInsecureSkipVerify", "proxySslVerify", "rejectUnauthorized"],
+    field: "verify",
+    of: "`tls` of an upstream",
+    note: "Prefer `caFile` with the upstream's root certificate.",
+  },
+  {
+    names: ["rootCas", "proxySslTrustedCertificate", "serversTransport", "trustPool"],
+    field: "caFile",
+    of: "`tls` of an upstream",
+  },
+  { names: ["proxySslName", "sni"], field: "serverName", of: "`tls` of an upstream" },
+  {
+    names: ["listen", "bind", "entryPoint", "entryPoints"],
+    field: "listeners",
+    of: "the proxy",
+    beside: { mode: "mode" },
+  },
+  { names: ["acceptProxy", "acceptProxyProtocol"], field: "proxyProtocol", of: "a listener" },
+  {
+    names: ["ssl", "https", "tlsConfig", "certResolver"],
+    field: "tls",
+    of: "a listener",
+    beside: { mode: "mode: Mode.tls()" },
+  },
+  {
+    names: [
+      "sslCertificate",
+      "cert",
+      "certificate",
+      "certFile",
+      "certificateFile",
+      "crt",
+      "sslCertificateFile",
+    ],
+    field: "certificate",
+    of: "`tls` of a listener",
+    beside: { mode: `mode: Mode.tls({ ${FROM_FILES} })`, material: FROM_FILES },
+  },
+  {
+    names: ["sslCertificateKey", "keyFile", "privateKey", "sslCertificateKeyFile"],
+    field: "key",
+    of: "`tls` of a listener",
+    beside: { mode: `mode: Mode.tls({ ${FROM_FILES} })`, material: FROM_FILES },
+  },
+  { names: ["sslDhparam", "dhparams"], field: "dhparam", of: "`tls` of a listener" },
+  {
+    names: ["sslProtocols", "minTlsVersion", "tlsMinVersion"],
+    field: "policy",
+    of: "`tls` of a listener",
+    beside: POLICY,
+  },
+  {
+    names: ["sslCiphers", "cipherSuites", "ciphers"],
+    field: "policy",
+    of: "`tls` of a listener",
+    beside: POLICY,
+  },
+  {
+    names: ["letsencrypt", "autoHttps", "acmeCa", "letsEncryptEmail", "email"],
+    field: "acme",
+    of: "`tls` of a listener",
+    beside: {
+      mode: "mode: Mode.tls({ material: TlsMaterial.acme({ email, agreeToTerms }) })",
+      material: "material: TlsMaterial.acme({ email, agreeToTerms })",
+    },
+  },
+  {
+    names: ["forceSsl", "sslForced", "redirectToHttps", "httpsRedirect", "redirectScheme", "sslRedirect"],
+    field: "scheme",
+    of: "a `redirect` action",
+    note: "A virtual server on the http listener needs a route with this action.",
+    beside: { mode: "mode: Mode.tls()" },
+  },
+  { names: ["permanent", "statusCode", "code"], field: "status", of: "a `redirect` action" },
+  { names: ["redirectTo", "forwardDomain", "to"], field: "host", of: "a `redirect` action" },
+  { names: ["root", "documentRoot", "alias", "fileServer", "dir"], field: "directory", of: STATIC_FILES },
+  { names: ["indexNames", "directoryIndex", "indexFile"], field: "index", of: STATIC_FILES },
+  { names: ["cacheAssets", "maxAge"], field: "cacheControl", of: STATIC_FILES },
+  { names: ["followSymlinks", "disableSymlinks"], field: "symlinks", of: STATIC_FILES },
+  {
+    names: ["setRealIpFrom", "trustedIps", "trustProxy", "trustedProxyIps", "realIpFrom"],
+    field: "trustedProxies",
+    of: "the proxy",
+  },
+  { names: ["realIpHeader", "clientIpHeaders"], field: "clientAddressField", of: "the proxy" },
+  { names: ["workerProcesses", "nbthread"], field: "workers", of: "the proxy" },
+  { names: ["workerConnections"], field: "connectionsMax", of: "`limits` of the proxy" },
+  {
+    names: ["largeClientHeaderBuffers", "maxHeaderBytes"],
+    field: "headBytesMax",
+    of: "`limits` of the proxy",
+  },
+  { names: ["keepaliveRequests"], field: "keepAliveRequestsMax", of: "`limits` of the proxy" },
+  { names: ["maxConcurrentStreams"], field: "concurrentStreamsMax", of: "`limits` of the proxy" },
+  {
+    names: ["keepaliveTimeout", "idleTimeout", "timeoutHttpKeepAlive"],
+    field: "keepAliveMs",
+    of: "`timeouts` of the proxy",
+    note: MILLISECONDS,
+  },
+  {
+    names: ["clientHeaderTimeout", "readHeaderTimeout", "timeoutHttpRequest"],
+    field: "requestHeadMs",
+    of: "`timeouts` of the proxy",
+    note: MILLISECONDS,
+  },
+  {
+    names: ["gracePeriod", "workerShutdownTimeout"],
+    field: "drainMs",
+    of: "`timeouts` of the proxy",
+    note: MILLISECONDS,
+  },
+  { names: ["metrics", "stubStatus", "prometheus", "stats"], field: "metricsListener", of: "the proxy" },
+  { names: ["ping", "healthz", "livenessProbe", "readinessProbe"], field: "healthListener", of: "the proxy" },
+  { names: ["webhook", "alerts", "webhookUrl"], field: "notifications", of: "the proxy" },
+];
