@@ -1,11 +1,21 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Lazy, TerraformAsset, type TerraformResource } from "cdktf";
+import {
+  Aspects,
+  DefaultTokenResolver,
+  Lazy,
+  StringConcat,
+  TerraformAsset,
+  type TerraformResource,
+  TerraformStack,
+  TerraformVariable,
+  Tokenization,
+} from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { deployedFile, type FileMode, type FileRole } from "../model/deployment.js";
 import type { InputOf } from "../model/inferred.js";
-import { type Problem, problem } from "../model/index.js";
+import { formatProblem, type Problem, problem } from "../model/index.js";
 import { FILE_PATH, isFilePath } from "../model/textRule.js";
 import type { Machine } from "../render/index.js";
 import { refuse } from "./props/checks.js";
@@ -15,7 +25,8 @@ import { checkBefore } from "./lateFiles.js";
 import { type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
 import { kindsOf } from "./props/fieldTable.js";
 import { flag, partial, produced, type PropTable, refuseProps, required, text } from "./props/propTable.js";
-import { escapeTemplate, isKnown } from "./props/tokens.js";
+import { escapeTemplate, isKnown, settleTokens } from "./props/tokens.js";
+import { warn } from "./warn.js";
 
 /** A file on a host, delivered by the host's delivery. */
 export class HostFile extends Construct {
@@ -59,6 +70,7 @@ export class HostFile extends Construct {
     this.resource = delivered.resource;
     refuseSecond(this);
     this.sha256 = delivered.sha256;
+    if (!mode.endsWith("0") && content !== undefined) warnOfSecretContent(this, content);
     this.checkLate(() => lateCheck(pathProblem(this.node.path), [PATH_NODE], path));
     checkBefore(this.resource, () => this.lateChecks.flatMap((late) => late()));
   }
@@ -101,6 +113,32 @@ function template(content: string | (() => string)): string {
   return typeof content === "string"
     ? escapeTemplate(content)
     : Lazy.stringValue({ produce: () => escapeTemplate(content()) });
+}
+
+/** Warns of sensitive variables in a file that every user of the host can read. */
+function warnOfSecretContent(file: HostFile, content: string | (() => string)): void {
+  let warned = false;
+  Aspects.of(file).add({
+    visit: (node) => {
+      if (node !== file || warned) return;
+      warned = true;
+      const all = TerraformStack.of(file).node.findAll();
+      const secret = all.filter(
+        (one): one is TerraformVariable => one instanceof TerraformVariable && one.sensitive === true,
+      );
+      if (secret.length === 0) return;
+      const resolver = new DefaultTokenResolver(new StringConcat());
+      const text = String(Tokenization.resolve(template(content), { scope: file, resolver }));
+      const held = secret.filter(({ friendlyUniqueId: id }) => new RegExp(`\\bvar\\.${id}\\b`).test(text));
+      if (held.length === 0) return;
+      warn(
+        file,
+        `The file ${file.path} contains the sensitive variable ${held.map(({ node: { id } }) => id).join(", ")}, but its ` +
+          `mode ${file.mode} lets every user of the host read it. Write the secret into a file of its own with mode 0600, and ` +
+          "use the prop that takes the path of a file.",
+      );
+    },
+  });
 }
 
 /** @param given values of `content` and `source`, valid or not */
@@ -153,14 +191,25 @@ function refuseSecond(file: HostFile): void {
   const { root } = file.node;
   const files = placed.get(root) ?? new Map<string, HostFile>();
   placed.set(root, files);
-  const place = `${file.host.delivery.place(file.host)}\0${file.path}`;
-  const first = files.get(place);
-  if (first === undefined) {
-    files.set(place, file);
-    return;
-  }
+  if (isKnown(file.path)) refuse(secondAt(file.path, file, files));
+  // A path from a function, such as `Lazy`, is known when the app is synthesized.
+  else
+    file.node.addValidation({
+      validate: () => {
+        const path = settleTokens(file, file.path);
+        return isKnown(path) ? secondAt(path, file, files).map(formatProblem) : [];
+      },
+    });
+}
+
+/** Takes the path for the file, or returns the problem that another file has it. */
+function secondAt(path: string, file: HostFile, files: Map<string, HostFile>): Problem[] {
+  const place = `${file.host.delivery.place(file.host)}\0${path}`;
+  const first = files.get(place) ?? file;
+  files.set(place, first);
+  if (first === file) return [];
   const message = `is already written by ${first.node.path}`;
-  refuse([problem("files.duplicate-path", file.node.path, message, { received: file.path })]);
+  return [problem("files.duplicate-path", file.node.path, message, { received: path })];
 }
 
 /** The processor that a program is for, by its ELF header (elf(5)); undefined for an unknown processor. */

@@ -1,14 +1,13 @@
-import type { TerraformResource } from "cdktf";
+import { Aspects, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
 import { type Problem, problem } from "../model/index.js";
 import { isFilePath } from "../model/textRule.js";
-import {
-  type AlertRulesInput,
-  type DashboardInput,
-  renderAlertRules,
-  renderDashboard,
-} from "../render/index.js";
+import { type AlertRulesInput, type DashboardInput, renderDashboard } from "../render/index.js";
+import { alertRulesProblems, alertRulesText } from "../render/metrics/alertRules.js";
 import { freeId } from "./constructIds.js";
+import type { IProxy } from "./proxyInterfaces.js";
+import { PROXY } from "./proxyScope.js";
+import { warn } from "./warn.js";
 import { localFile } from "./providers/local.js";
 import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { escapeTemplate, isKnown } from "./props/tokens.js";
@@ -41,11 +40,10 @@ export class AlertRules extends Construct {
     super(scope, freeId(scope, id));
     refuseProps(this, props, ALERT_RULES_PROPS, (fit) => [
       ...fileProblems(this.node.path, fit.file),
-      ...rangeProblem(`${this.node.path}.errorPercentMax`, 0.1, 100, fit.errorPercentMax),
-      ...rangeProblem(`${this.node.path}.certificateDays`, 1, 365, fit.certificateDays),
+      ...alertRulesProblems(this.node.path, fit, isKnown),
     ]);
     const { file, ...input } = props;
-    this.resource = written(this, file, renderAlertRules(input));
+    this.resource = written(this, file, alertRulesText(input));
   }
 }
 
@@ -73,8 +71,26 @@ const PROJECT = "${path.module}/../../..";
 
 function written(scope: Construct, file: string, content: string): TerraformResource {
   const filename = file.startsWith("/") ? escapeTemplate(file) : `${PROJECT}/${escapeTemplate(file)}`;
+  warnWithoutMetrics(scope);
   const modes = { filePermission: "0644", directoryPermission: "0755" };
   return localFile(scope, "File", { filename, content: escapeTemplate(content), sensitive: false, ...modes });
+}
+
+/** Rules and dashboards are about metrics of a proxy of this app, if the app has any proxy. */
+function warnWithoutMetrics(scope: Construct): void {
+  let warned = false;
+  Aspects.of(scope).add({
+    visit: (node) => {
+      if (node !== scope || warned) return;
+      warned = true;
+      const proxies = node.node.root.node.findAll().filter((one): one is IProxy & typeof one => PROXY in one);
+      if (proxies.length === 0 || proxies.some(({ config }) => config.metricsListener !== undefined)) return;
+      warn(
+        scope,
+        "No proxy of this app serves metrics: set `metricsListener` of the proxy, for Prometheus to read.",
+      );
+    },
+  });
 }
 
 function fileProblems(at: string, file: string | undefined): Problem[] {
@@ -88,12 +104,6 @@ function fileProblems(at: string, file: string | undefined): Problem[] {
     fix: "Use the path of a file, such as `monitoring/portico.rules.yml`.",
   };
   return [problem("config.bad-file-path", `${at}.file`, "is not the path of a file", more)];
-}
-
-function rangeProblem(at: string, min: number, max: number, received: number | undefined): Problem[] {
-  if (received === undefined || !isKnown(received) || (received >= min && received <= max)) return [];
-  const allowed = `a number from ${min} to ${max}`;
-  return [problem("config.out-of-range", at, "is out of range", { received, allowed })];
 }
 
 function uidProblem(at: string, received: string | undefined): Problem[] {

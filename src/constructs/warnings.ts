@@ -2,8 +2,9 @@ import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { Aspects } from "cdktf";
 import type { IConstruct } from "constructs";
+import type { ProxyConfigInput } from "../model/index.js";
 import { coversName } from "../model/certificateName.js";
-import { CATCH_ALL } from "../model/serverName.js";
+import { CATCH_ALL, NameTable } from "../model/serverName.js";
 import { certificateHere } from "./certificatesHere.js";
 import { isDescribed } from "./deploymentDocument.js";
 import type { IHost } from "./host.js";
@@ -13,11 +14,13 @@ import { warn } from "./warn.js";
 import type { IUpstream } from "./upstream.js";
 import type { Route } from "./route.js";
 import type { TlsFiles } from "./tlsMaterial.js";
+import { warnOfValues } from "./valueWarnings.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 interface WarnedProxy extends IConstruct {
   /** Undefined in containers, where an application's data brings expected responses that only a host checks. */
   readonly host?: IHost;
+  readonly config: ProxyConfigInput;
   readonly listeners: readonly Listener[];
   readonly upstreams: readonly IUpstream[];
   readonly virtualServers: readonly VirtualServer[];
@@ -37,6 +40,7 @@ export function warnOf(proxy: WarnedProxy): void {
       warned = true;
       warnOfParts(proxy);
       warnOfUnread(proxy);
+      warnOfValues(proxy);
       proxy.listeners.forEach((listener) => warnOfListener(proxy, listener));
       for (const server of proxy.virtualServers) {
         if (server.tlsFiles !== undefined) warnOfNames(proxy, server, server.tlsFiles, server.serverNames);
@@ -133,14 +137,34 @@ function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
 function warnOfNames(
   proxy: WarnedProxy,
   user: Listener | VirtualServer,
-  { selfSigned, certificate }: TlsFiles,
+  { selfSigned, certificate, acme }: TlsFiles,
   names: readonly string[],
 ): void {
+  if (acme !== undefined) warnOfRequestedNames(user, acme().names, names);
   if (selfSigned !== undefined || certificate === undefined) return;
   const read = certificateHere(proxy, certificate);
   const missing = read === undefined ? [] : notCovered(read, names);
   if (missing.length === 0) return;
   warn(user, `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it.`);
+}
+
+/** Of names that a certificate will not cover, because the names to request are listed. */
+function warnOfRequestedNames(
+  user: Listener | VirtualServer,
+  requested: readonly string[],
+  names: readonly string[],
+): void {
+  const covered = new NameTable<true>();
+  covered.add(requested, true);
+  const missing = [...new Set(names)].filter(
+    (name) => name !== CATCH_ALL && isKnown([name, requested]) && covered.find(name) === undefined,
+  );
+  if (missing.length === 0) return;
+  warn(
+    user,
+    `The \`names\` of the certificate do not contain ${missing.join(", ")}: browsers will refuse it there. Without ` +
+      "`names`, the certificate is for the names of the virtual servers.",
+  );
 }
 
 const notCovered = (certificate: X509Certificate, names: readonly string[]): string[] =>

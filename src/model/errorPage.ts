@@ -40,6 +40,12 @@ export function errorPageFault(
     };
   // The decoder puts U+FFFD where bytes are not UTF-8.
   if (html.includes("\ufffd")) return { message: "is not in UTF-8", allowed: "UTF-8, without U+FFFD" };
+  if (FILE_NAME.test(html.trim()))
+    return {
+      message: "is the path of a file",
+      received: html,
+      allowed: "HTML; the path of a page goes into `file`",
+    };
   const names = namesIn(html);
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name as Placeholder));
   const known = PLACEHOLDERS.map((name) => `{{${name}}}`).join(", ");
@@ -51,6 +57,9 @@ export function errorPageFault(
     allowed: `up to ${PLACEHOLDER_COUNT_MAX} placeholders`,
   };
 }
+
+/** One word that begins as a path does, or ends as a page does. */
+const FILE_NAME = /^(?:(?:\.{0,2}|~)\/[^\s<>]*|[^\s<>{}]+\.html?)$/;
 
 /** Has a group, so that `split` returns text and names of placeholders in turn. */
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/;

@@ -174,6 +174,13 @@ export const filePath = (description: string, example?: string) =>
     FILE_PATH,
   ).meta(described(description, example));
 
+/** A program: after a blank, `-` would begin an option, which is no part of the path. */
+export const programPath = (description: string, example?: string) =>
+  text("config.bad-file-path", "the absolute path of a program, without arguments", {
+    ...FILE_PATH,
+    never: `${FILE_PATH.never}| -`,
+  }).meta(described(description, example));
+
 /** A file with a secret. */
 export const secretFile = (description: string, example: string) =>
   filePath(`${description} Only root needs to read the file.`, example);
@@ -275,6 +282,31 @@ export const cookieName = (description: string, example?: string) =>
     pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
     lengthMax: 128,
   }).meta(described(description, example));
+
+/** Cookies in which common frameworks keep their sessions: PHP, Java, Express, ASP.NET, Django, Flask, Rails, Laravel. */
+const SESSION_COOKIES = [
+  ...[
+    "PHPSESSID",
+    "JSESSIONID",
+    "connect.sid",
+    "ASP.NET_SessionId",
+    "ASPSESSIONID[A-Z]*",
+    ".AspNetCore.Session",
+  ],
+  ...["sessionid", "session", "_session_id", "laravel_session"],
+];
+
+/** A cookie that the proxy sets: one of the application's would be overwritten at each log-in. */
+export const ownCookieName = (description: string, example?: string) =>
+  text(
+    "config.bad-cookie",
+    "the name of a cookie that no framework uses for its sessions; such a cookie is `applicationCookie`",
+    {
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+      never: `^(?:${SESSION_COOKIES.join("|").replaceAll(".", "[.]")})$`,
+      lengthMax: 128,
+    },
+  ).meta(described(description, example));
 
 export const cipherString = (description: string, example?: string) =>
   text("config.bad-cipher-string", "an OpenSSL cipher string: letters, digits and `!+@:=_-`", {

@@ -65,6 +65,8 @@ export const PROBLEM_CODES = {
     "Begin the path with `/`, without scheme and host, and percent-encode other characters (`%20` for a space).",
   "config.bad-rewrite":
     "Begin the path with `/`, without a query, and percent-encode other characters (`%20` for a space).",
+  "config.placeholder":
+    "Write the value itself. `forwarded` and `hostHeader` of `Action.proxy` send what depends on the client; a redirect without `path` keeps path and query.",
   "config.bad-text": "Use a text of the allowed form.",
   "config.duplicate-name": "Use a different name for each item of the same kind.",
   "config.duplicate-id": "Choose another id.",

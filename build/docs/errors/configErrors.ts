@@ -370,13 +370,22 @@ export const CONFIG_ERRORS = {
       "The redirect leads back to the same listener, name and path, possibly by other redirects, so a client would follow it forever.",
     example: withField("virtualServers[1].routes[0].action", { type: "redirect" }),
   },
+  "config.placeholder": {
+    means:
+      "Values are sent as they are written: names that nginx, Caddy, HAProxy or Apache replace have no meaning here, and the client or the upstream would get them literally.",
+    example: withField("virtualServers[1].routes[0].action", {
+      type: "proxy",
+      upstream: "web",
+      setHeaders: { "X-Client": "$remote_addr" },
+    }),
+  },
   "config.body-not-allowed": {
     means: "A response with this status has no body (RFC 9110, 15).",
     example: withField("virtualServers[1].routes[0].action", { type: "respond", status: 204, body: "done" }),
   },
   "config.bad-servers": {
     means:
-      "The servers of an upstream contradict each other or another field: a server is listed twice, all servers are backups, `url` is set together with `servers`, `sticky` has no cookie or two, `sticky` or `health` is set for a single server, or `spread` is set without a host name. A single server gets every request, so `sticky` and `health` have no effect on it.",
+      "The servers of an upstream contradict each other or another field: a server is listed twice, all servers are backups, `url` is set together with `servers`, `sticky` has no cookie or two, a field that shares requests out (`sticky`, `health`, `balance`, `slowStartMs`, `weight`) is set for a single server, `holdMs` is set for several, or `spread` is set without a host name. A single server gets every request, so these fields have no effect on it.",
     example: withField("upstreams[0]", {
       name: "web",
       servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.7:8000" }],

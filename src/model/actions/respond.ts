@@ -25,11 +25,27 @@ export const respondFields = z
 /** The options of `Action.respond`. */
 export const respondOptions = respondFields.omit({ type: true, status: true });
 
+/** RFC 9110, 15.4. */
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+
 export const respond: ActionKind<OutputOf<typeof respondFields>> = {
   upstreams: [],
   directories: [],
   redirects: undefined,
   problems: ({ status, body }, at) => {
+    if (REDIRECTS.includes(status))
+      return [
+        problem(
+          "config.not-one-of",
+          `${at}.status`,
+          "needs a `Location`, which a fixed response does not have",
+          {
+            received: status,
+            allowed: "a status that does not redirect",
+            fix: `Use \`Action.redirect({ status: ${status}, … })\`, in a config \`"type": "redirect"\`.`,
+          },
+        ),
+      ];
     if (body === "" || !BODILESS.has(status)) return [];
     const message = `cannot be sent: a response of status ${status} has no body`;
     return [problem("config.body-not-allowed", `${at}.body`, message)];

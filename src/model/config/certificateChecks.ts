@@ -28,10 +28,33 @@ export function certificateProblems(config: ProxyConfig): Problem[] {
   ];
 }
 
+const isKeyName = (path: string): boolean => /\/(?:[^/]*[.-])?(?:privkey|private)[^/]*$|\.key$/i.test(path);
+const isCertificateName = (path: string): boolean =>
+  /\/[^/]*(?:fullchain|cert|chain)[^/]*$|\.(?:crt|cer)$/i.test(path);
+/** As certbot names the certificate alone, beside the file with its chain. */
+const LEAF = /(?<=^\/etc\/letsencrypt\/live\/[^/]+)\/cert\.pem$/;
+
 type Source = Pick<TlsConfig, "certificate" | "key" | "acme">;
 
 function sourceProblems(source: Source, path: string): Problem[] {
   const files = ["certificate", "key"] as const;
+  const { certificate = "", key = "" } = source;
+  if (isKeyName(certificate) && !isKeyName(key) && isCertificateName(key))
+    return [
+      problem("files.key-mismatch", `${path}.certificate`, "is a private key, by its name", {
+        received: certificate,
+        allowed: "the file of the certificate",
+        fix: "Exchange the paths of `certificate` and `key`.",
+      }),
+    ];
+  if (LEAF.test(certificate))
+    return [
+      problem("files.bad-certificate", `${path}.certificate`, "is the certificate without its chain", {
+        received: certificate,
+        allowed: "the certificate, followed by its chain",
+        fix: `Use \`${certificate.replace(LEAF, "/fullchain.pem")}\`: many clients refuse a certificate without its chain.`,
+      }),
+    ];
   if (source.acme === undefined)
     return files
       .filter((name) => source[name] === undefined)

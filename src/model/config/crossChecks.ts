@@ -10,6 +10,7 @@ import {
   type VirtualServerConfig,
 } from "./config.js";
 import { responseFieldProblems } from "./responseFieldChecks.js";
+import { placeholderProblems } from "./literalChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../problem.js";
 import { ownListenerProblems } from "./ownListeners.js";
@@ -40,6 +41,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...trustProblems(config),
     ...upstreamProblems(config),
     ...notificationProblems(config),
+    ...placeholderProblems(config),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.
@@ -246,8 +248,8 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
  * @param ownAddresses further addresses and names that lead to the host
  */
 export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] = []): Problem[] {
-  const own = ownNames(config);
-  own.add(ownAddresses.map(canonicalAddress), true);
+  const names = ownNames(config);
+  names.add(ownAddresses.map(canonicalAddress), true);
   const urls = config.upstreams.flatMap((upstream, i) =>
     urlsOf(upstream).map(({ url, at }) => ({ url, path: `upstreams[${i}].${at}` })),
   );
@@ -256,12 +258,16 @@ export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] 
     if ("path" in leads) return [];
     const { port } = leads;
     const host = canonicalAddress(leads.host);
-    const leadsTo = ({ address }: ListenerConfig): boolean =>
+    const leadsTo = ({ address }: Pick<ListenerConfig, "address">): boolean =>
       canonicalAddress(address) === host ||
-      (isWildcard(address) && (isLoopback(host) || own.find(host) !== undefined));
+      (isWildcard(address) && (isLoopback(host) || names.find(host) !== undefined));
     const listener = config.listeners.find((l) => l.port === port && leadsTo(l));
-    if (listener === undefined) return [];
-    const message = `leads to listener ${listener.name} of this proxy`;
+    const own = (["healthListener", "metricsListener"] as const).find((name) => {
+      const other = config[name];
+      return other !== undefined && "port" in other && other.port === port && leadsTo(other);
+    });
+    if (listener === undefined && own === undefined) return [];
+    const message = `leads to ${listener === undefined ? `\`${own}\`` : `listener ${listener.name}`} of this proxy`;
     return [problem("config.proxy-loop", path, message, { received: url })];
   });
 }

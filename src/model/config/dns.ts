@@ -4,7 +4,7 @@ import {
   count,
   directoryUrl,
   domainName,
-  filePath,
+  programPath,
   ipAddress,
   MILLISECONDS_MAX,
   port,
@@ -68,7 +68,7 @@ export const dnsUpdate = z
 export const dnsProgram = z
   .strictObject({
     type: z.literal("program").describe("Kind of proof."),
-    command: filePath(
+    command: programPath(
       "Your executable. The proxy's user runs it with three arguments: `present` or `cleanup`, the " +
         "name of the record, and its value. Exit status 0 means success.",
       "/usr/local/bin/acme-record",

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import {
   cookieName,
+  ownCookieName,
   count,
   flag,
   MILLISECONDS_MAX,
@@ -39,7 +40,7 @@ export const upstreamSticky = z
         "uploads) stays on one server.",
       "sessionid",
     ).optional(),
-    cookie: cookieName(
+    cookie: ownCookieName(
       "Cookie that the proxy sets to bind a client to its first server, for applications whose servers " +
         "do not share sessions. The cookie is `HttpOnly` and `SameSite=Lax`, over TLS also `Secure`; its " +
         "value is a keyed hash, which does not reveal the server's address. Several hosts or pods agree " +
@@ -95,6 +96,9 @@ export const upstreamHealth = z
 /** Defaults for idle connections. */
 export const KEPT = { idleConnectionsMax: 512, idleTimeoutMs: 1_500 };
 
+/** Defaults of what only one server has, or only several. */
+export const SHARED = { balance: "roundRobin", slowStartMs: 10_000, holdMs: 5_000 } as const;
+
 export const upstream = z.strictObject({
   name: name("Name by which routes refer to the upstream.", "web"),
   url: upstreamUrl(
@@ -120,7 +124,7 @@ export const upstream = z.strictObject({
     }),
   balance: z
     .enum(["roundRobin", "leastConnections", "clientAddress"])
-    .default("roundRobin")
+    .default(SHARED.balance)
     .describe(
       "Which of several servers gets a request without a bound session. `roundRobin`: the servers take " +
         "turns, by weight. `leastConnections`: the server with the fewest requests in progress, by " +
@@ -136,7 +140,7 @@ export const upstream = z.strictObject({
   ),
   health: upstreamHealth.optional(),
   slowStartMs: count(
-    10_000,
+    SHARED.slowStartMs,
     0,
     MILLISECONDS_MAX,
     "milliseconds",
@@ -161,7 +165,7 @@ export const upstream = z.strictObject({
       "most 3 s for each.",
   ),
   holdMs: count(
-    5_000,
+    SHARED.holdMs,
     0,
     MILLISECONDS_MAX,
     "milliseconds",

@@ -1,6 +1,6 @@
 import { upstreamScheme } from "../authority.js";
 import { type Problem, problem } from "../problem.js";
-import { KEPT } from "./upstream.js";
+import { KEPT, SHARED } from "./upstream.js";
 import { hasName, hasSeveral, serversOf, urlsOf } from "./upstreamServers.js";
 import type { ProxyConfig, UpstreamConfig } from "./config.js";
 
@@ -12,6 +12,7 @@ export function upstreamProblems({ upstreams }: ProxyConfig): Problem[] {
       ...urlProblems(upstream, at),
       ...serverProblems(upstream, at),
       ...spreadProblems(upstream, at),
+      ...sharingProblems(upstream, at),
       ...stickyProblems(upstream, at),
       ...healthProblems(upstream, at),
       ...reuseProblems(upstream, at),
@@ -67,6 +68,29 @@ function spreadProblems(upstream: UpstreamConfig, at: string): Problem[] {
       received: urls[0],
       allowed: "http://NAME:PORT",
       fix,
+    }),
+  ];
+}
+
+/** How requests are shared out, where there is nothing to share; what holds for one server only, where there are several. */
+function sharingProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  const { balance, slowStartMs, holdMs, servers = [] } = upstream;
+  if (!hasSeveral(upstream))
+    return [
+      ...(balance === SHARED.balance ? [] : onlyForSeveral(upstream, `${at}.balance`, balance)),
+      ...([SHARED.slowStartMs, 0].includes(slowStartMs)
+        ? []
+        : onlyForSeveral(upstream, `${at}.slowStartMs`, slowStartMs)),
+      ...servers.flatMap(({ weight }) =>
+        weight === 1 ? [] : onlyForSeveral(upstream, `${at}.servers[0].weight`, weight),
+      ),
+    ];
+  if ([SHARED.holdMs, 0].includes(holdMs)) return [];
+  return [
+    problem("config.bad-servers", `${at}.holdMs`, "has no effect: the upstream has several servers", {
+      received: holdMs,
+      allowed: "an upstream with one server",
+      fix: "Remove the field: with several servers, a request goes to the next one.",
     }),
   ];
 }
@@ -147,13 +171,17 @@ function reuseProblems(upstream: UpstreamConfig, at: string): Problem[] {
 }
 
 /** A single server is never left out: its 502 is the truth. */
-function onlyForSeveral(upstream: UpstreamConfig, path: string): Problem[] {
+function onlyForSeveral(upstream: UpstreamConfig, path: string, received?: unknown): Problem[] {
   if (hasSeveral(upstream)) return [];
   const fix =
     "Remove the field, or list two or more servers in `servers`: a single server gets every request.";
   const allowed = "an upstream with several `servers`";
   return [
-    problem("config.bad-servers", path, "has no effect: the upstream has only one server", { allowed, fix }),
+    problem("config.bad-servers", path, "has no effect: the upstream has only one server", {
+      received,
+      allowed,
+      fix,
+    }),
   ];
 }
 

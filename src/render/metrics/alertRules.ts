@@ -1,3 +1,5 @@
+import { type Problem, problem, ProblemError } from "../../model/index.js";
+
 /** Alerts on a proxy's metrics, as rules of Prometheus. */
 
 /** Input of the alert rules. */
@@ -152,6 +154,31 @@ const grown = (counter: string, time: string, by: string): string =>
  * @param input thresholds, and the name of the scrape job; all have defaults
  */
 export function renderAlertRules(input: AlertRulesInput = {}): string {
+  const problems = alertRulesProblems("renderAlertRules", input);
+  if (problems.length > 0) throw new ProblemError(problems);
+  return alertRulesText(input);
+}
+
+/** Thresholds out of range, but for those that `isKnown` says are not known. */
+export function alertRulesProblems(
+  path: string,
+  { errorPercentMax, certificateDays }: AlertRulesInput,
+  isKnown: (value: unknown) => boolean = () => true,
+): Problem[] {
+  const outside = (name: string, min: number, max: number, received: number | undefined): Problem[] => {
+    if (received === undefined || !isKnown(received)) return [];
+    if (typeof received === "number" && received >= min && received <= max) return [];
+    const allowed = `a number from ${min} to ${max}`;
+    return [problem("config.out-of-range", `${path}.${name}`, "is out of range", { received, allowed })];
+  };
+  return [
+    ...outside("errorPercentMax", 0.1, 100, errorPercentMax),
+    ...outside("certificateDays", 1, 365, certificateDays),
+  ];
+}
+
+/** The rules for thresholds that have been checked, or that only Terraform knows. */
+export function alertRulesText(input: AlertRulesInput): string {
   const { documents = "cdktf-portico/docs/" } = input;
   const rules = alertsOf(input).map(
     ({ name, severity, when, lasts, summary, description }) => `      - alert: ${name}
