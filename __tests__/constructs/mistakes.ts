@@ -3,6 +3,7 @@ import { Construct } from "constructs";
 import {
   Action,
   Activation,
+  Application,
   ApplicationDaemons,
   ApplicationSettings,
   Delivery,
@@ -809,6 +810,35 @@ const elsewhere = of("what other proxies do", [
   ["HTTP/3", listener({ port: 8443, http3: true })],
 ]);
 
+const made = (type: Wrong) => () => new type();
+const onFront = (method: string) => (s: Site) => (s.frontEnd({}) as Wrong)[method]("x", {});
+const web = (props: Wrong) => (s: Site) =>
+  new WebFrontEnd(s.stack, "web", {
+    host: { address: "192.0.2.20" },
+    mode: Mode.plain(),
+    upstream: "http://127.0.0.1:3000",
+    ...props,
+  });
+const bare = of("in JavaScript", [
+  ["an application made with `new`", made(Application)],
+  ["an action made with `new`", made(Action)],
+  ["a mode made with `new`", made(Mode)],
+  ["a delivery made with `new`", made(Delivery)],
+  ["a material made with `new`", made(TlsMaterial)],
+  ["a policy made with `new`", made(TlsPolicy)],
+  ["a runtime made with `new`", made(NodeRuntime)],
+  ["`addRoute` of a front end", onFront("addRoute")],
+  ["`addUpstream` of a front end", onFront("addUpstream")],
+  ["`addListener` of a front end", onFront("addListener")],
+  ["`addVirtualServer` of a web front end", (s) => (web({})(s) as Wrong).addVirtualServer("x", {})],
+  ["`addRoute` of a proxy", (s) => (s.proxy as Wrong).addRoute("x", {})],
+  ["`addUpstream` of a virtual server", (s) => (s.server as Wrong).addUpstream("x", {})],
+  ["a web front end's route with a path", web({ route: { path: "/a" } })],
+  ["a web front end's route with an action", web({ route: { action: Action.respond(200) } })],
+  ["options of Immich", () => Application.immich({ directory: "/srv/immich" } as Wrong)],
+  ["servers that Terraform knows as a list", (s) => upstream({ servers: Fn.split(",", s.unknown) })(s)],
+]);
+
 class StackOfAnother extends TerraformStack {}
 /** As the library of a class is noted by jsii. */
 const RTTI = Symbol.for("jsii.rtti");
@@ -887,6 +917,7 @@ export const MISTAKES: readonly Mistake[] = [
   ...shapes,
   ...elsewhere,
   ...withoutCompiler,
+  ...bare,
 ];
 
 const key = (options: Wrong) => ssh({ hostKey: KEY, ...options });

@@ -5,7 +5,7 @@ import { staticFilesOptions } from "../model/actions/staticFiles.js";
 import { statusOptions } from "../model/actions/status.js";
 import type { InputOf } from "../model/inferred.js";
 import type { ActionInput } from "../model/index.js";
-import { UPSTREAM } from "./props/instances.js";
+import { ACTION, UPSTREAM } from "./props/instances.js";
 import { fieldsOf } from "./props/fieldTable.js";
 import {
   any,
@@ -14,6 +14,7 @@ import {
   type PropTable,
   record,
   refuseArgument,
+  refuseNew,
   refuseOptions,
   required,
   text,
@@ -26,6 +27,11 @@ export abstract class Action {
   readonly upstream?: IUpstream;
   /** The directory that files are served from; undefined for other actions than `staticFiles`. */
   readonly directory?: string;
+  /** @internal Made through its static methods. */
+  constructor() {
+    refuseNew("Action", ACTION, new.target === Action);
+  }
+
   /** @internal Files on the host that request fields are taken from, by field. */
   get credentials(): Readonly<Record<string, string>> {
     return {};

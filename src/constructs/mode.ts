@@ -5,8 +5,8 @@ import { type Problem, problem } from "../model/index.js";
 import type { listenerOptions, virtualServerOptions } from "../model/config/config.js";
 import { PROXY_PROTOCOL, type ProxyProtocolOptions, type TlsSettings } from "./listener.js";
 import { listenerOptionProblems, serverOptionProblems } from "./props/checks.js";
-import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
-import { fields, flag, number, type PropTable, refuseOptions, text } from "./props/propTable.js";
+import { MODE, TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
+import { fields, flag, number, type PropTable, refuseNew, refuseOptions, text } from "./props/propTable.js";
 import { HSTS_OPTIONS, type HstsOptions, selfSignedHstsProblems, withoutForce } from "./responseHeaders.js";
 import { TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
@@ -29,7 +29,8 @@ export abstract class Mode {
   readonly https?: HttpsOptions;
 
   /** @internal Made through its static methods. */
-  constructor({ address = "0.0.0.0", ipv6Address = "::", proxyProtocol }: ListenOptions) {
+  constructor({ address = "0.0.0.0", ipv6Address = "::", proxyProtocol }: ListenOptions = {}) {
+    refuseNew("Mode", MODE, new.target === Mode);
     this.address = address;
     this.ipv6Address = ipv6Address;
     this.proxyProtocol = proxyProtocol;

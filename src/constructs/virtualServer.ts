@@ -1,3 +1,4 @@
+import { sayWhere } from "./elsewhere.js";
 import { Construct, type IConstruct } from "constructs";
 import { virtualServerOptions } from "../model/config/config.js";
 import type { InputOf } from "../model/inferred.js";
@@ -142,6 +143,12 @@ export class VirtualServer extends Construct implements IVirtualServer {
     ];
   }
 }
+
+sayWhere(VirtualServer, {
+  addUpstream: "the proxy",
+  addListener: "the proxy",
+  addVirtualServer: "the proxy",
+});
 
 /** Problems of a virtual server on its listeners; without any, those that do not depend on listeners. */
 function problemsOn(

@@ -15,6 +15,7 @@ import type {
   ResponseProbe,
   ServedTree,
 } from "./activationOptions.js";
+import { OF_FRONT_END, sayWhere } from "./elsewhere.js";
 import { FIREWALL_PROPS, type Firewall } from "./firewall.js";
 import {
   addFirewall,
@@ -138,6 +139,8 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
     } else describeHost(this, parts);
   }
 }
+
+sayWhere(WebFrontEnd, OF_FRONT_END);
 
 const propsOf = <P extends Partial<UpstreamProps> | undefined>(given: string | P): P | UpstreamProps =>
   typeof given === "string" ? { url: given } : given;

@@ -221,7 +221,7 @@ export const SYNONYMS: readonly Synonym[] = [
   },
   { names: ["permanent", "statusCode", "code"], field: "status", of: "a `redirect` action" },
   { names: ["redirectTo", "forwardDomain", "to"], field: "host", of: "a `redirect` action" },
-  { names: ["root", "documentRoot", "alias", "fileServer", "dir"], field: "directory", of: STATIC_FILES },
+  { names: ["root", "documentRoot", "alias", "dir"], field: "directory", of: STATIC_FILES },
   { names: ["indexNames", "directoryIndex", "indexFile"], field: "index", of: STATIC_FILES },
   { names: ["cacheAssets", "maxAge"], field: "cacheControl", of: STATIC_FILES },
   { names: ["followSymlinks", "disableSymlinks"], field: "symlinks", of: STATIC_FILES },

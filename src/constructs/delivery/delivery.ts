@@ -10,14 +10,17 @@ import type {
   Login,
 } from "./way.js";
 import { LOCAL_DELIVERY_OPTIONS, LocalDelivery, type LocalDeliveryOptions } from "./local.js";
-import { refuseOptions } from "../props/propTable.js";
+import { DELIVERY } from "../props/instances.js";
+import { refuseNew, refuseOptions } from "../props/propTable.js";
 import { SSH_DELIVERY_OPTIONS, type SshDeliveryOptions } from "./connection.js";
 import { sshProblems } from "./sshRules.js";
 import { SshDelivery } from "./ssh.js";
 
 /** How files reach a host. Each static method creates one kind of delivery. */
 export class Delivery {
-  private constructor(private readonly way: DeliveryWay) {}
+  private constructor(private readonly way: DeliveryWay) {
+    refuseNew("Delivery", DELIVERY, way === undefined);
+  }
 
   /**
    * Terraform writes the files on its own machine (`local_file`, `local_sensitive_file`): for use on that machine, or

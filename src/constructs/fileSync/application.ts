@@ -18,7 +18,17 @@ import {
 } from "../../applications/index.js";
 import { type Problem, problem } from "../../model/index.js";
 import { isFilePath } from "../../model/textRule.js";
-import { choice, fields, flag, type PropTable, refuseOptions, required, text } from "../props/propTable.js";
+import { APPLICATION } from "../props/instances.js";
+import {
+  choice,
+  fields,
+  flag,
+  type PropTable,
+  refuseNew,
+  refuseOptions,
+  required,
+  text,
+} from "../props/propTable.js";
 import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "../customApplication.js";
 import { isKnown } from "../props/tokens.js";
 import type { Route } from "../route.js";
@@ -61,7 +71,9 @@ export class Application<Upstreams extends object = object, Routes extends objec
   private constructor(
     /** @internal */
     readonly definition: ApplicationDefinition,
-  ) {}
+  ) {
+    refuseNew("Application", APPLICATION, definition === undefined);
+  }
 
   /** Seafile 11 to 14, on a host or in containers. */
   static seafile(options: SeafileOptions): Application<SeafileUpstreams, SeafileRoutes> {
@@ -76,7 +88,8 @@ export class Application<Upstreams extends object = object, Routes extends objec
   }
 
   /** Immich. */
-  static immich(): OneServerApplication {
+  static immich(options: Readonly<Record<string, never>> = {}): OneServerApplication {
+    refuseOptions("Application.immich", options, {});
     return new Application(immich());
   }
 

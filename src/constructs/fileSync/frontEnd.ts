@@ -1,3 +1,4 @@
+import { OF_FRONT_END, sayWhere } from "../elsewhere.js";
 import { Lazy, TerraformOutput } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
@@ -258,6 +259,8 @@ export class FileSyncFrontEnd<
     });
   }
 }
+
+sayWhere(FileSyncFrontEnd, OF_FRONT_END);
 
 const mediaOf = ({
   mediaDirectory,

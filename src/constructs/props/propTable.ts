@@ -143,7 +143,7 @@ function misplaced(path: string, value: object, prop: string | undefined, names:
 
 function unknownProp(path: string, name: string, table: Readonly<Record<string, PropKind>>): Problem {
   return problem("config.unknown-field", path, "is not a known field", {
-    allowed: Object.keys(table).join(", "),
+    allowed: Object.keys(table).join(", ") || "no options",
     ...unknownNameFix(name, levelOf(table)),
   });
 }
@@ -222,6 +222,25 @@ export function produced(kind: PropKind): PropKind {
     called: orFunction(called),
     accepts: (value) => typeof value === "function" || accepts(value),
   };
+}
+
+/** A list that may hold anything, but whose length must be known. */
+export const knownList: PropKind = {
+  ...any,
+  eachItem: true,
+  allowed: "a list",
+  accepts: (value) => !isReference(value),
+};
+
+/** Refuses `new` of a class whose instances its static methods make: JavaScript knows no private constructors. */
+export function refuseNew(className: string, { allowed, fix }: PropKind, isDirect: boolean): void {
+  if (!isDirect) return;
+  refuse([
+    problem("config.wrong-type", className, "is made with `new`", {
+      allowed,
+      ...(fix === undefined ? {} : { fix }),
+    }),
+  ]);
 }
 
 export const text: PropKind = { allowed: "a string", accepts: (value) => typeof value === "string" };
