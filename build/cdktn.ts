@@ -6,12 +6,13 @@ import { DIST, ROOT } from "./paths.js";
 /**
  * `tsx build/cdktn.ts DIRECTORY`: writes the sources of the package `cdktn-portico` there, for CDK Terrain: cdktf's
  * successor, whose package has another name. Nothing differs but that name, in imports, texts and `package.json`, and the
- * modules of the providers, whose resources are those of `src/constructs/providers/cdktn`, because some registries lack
- * cdktn's provider packages.
+ * modules of the providers, whose resources are those of `src/constructs/providers/cdktn`, so that a stack needs no package
+ * of a provider.
  */
 
 /** What the package needs in place of cdktf's packages. */
-const PEERS = { cdktn: "^0.24.0", constructs: ">=10.6.0 <10.8.0" };
+const PEERS = { cdktn: ">=0.24.0 <1", constructs: "^10.6.0" };
+const KEYWORDS = ["cdk-terrain", "opentofu"];
 const DEVELOPMENT = { cdktn: "0.24.0", constructs: "~10.7.0" };
 
 /** What differs in commands and imports of the pages, after the library's name. */
@@ -48,8 +49,11 @@ const LEFT_OUT = ["package-lock.json", "__tests__/constructs/providers.test.ts"]
 /** Files of these names are text, in which the library may be named. */
 const TEXT = /\.(?:ts|js|mjs|cjs|json|md|txt|sh)$/;
 
-/** The library, but in names that both libraries have: `cdktf.json`, `cdktf.out`, and cdktf's own packages. */
-const LIBRARY = /(?<![@/\w])cdktf(?=-portico|-cli|\b)(?!\.(?:json|out))/g;
+/**
+ * The library, but in names that both libraries have: `cdktf.json`, `cdktf.out`, and cdktf's own packages; also as a
+ * folder of packages, `node_modules/cdktf-portico`.
+ */
+const LIBRARY = /(?<![@\w]|(?<!node_modules)\/)cdktf(?=-portico|-cli|\b)(?!\.(?:json|out))/g;
 
 function main([directory]: readonly string[]): void {
   if (directory === undefined) throw new Error("tsx build/cdktn.ts DIRECTORY: the directory is missing");
@@ -103,12 +107,14 @@ function packageOf(text: string): string {
     ...fields
   } = JSON.parse(renamed(text)) as {
     readonly peerDependenciesMeta: unknown;
+    readonly keywords: readonly string[];
     readonly scripts: object;
     readonly devDependencies: Readonly<Record<string, string>>;
   };
   const others = Object.entries(devDependencies).filter(([name]) => !name.startsWith("@cdktf/"));
   const made = {
     ...fields,
+    keywords: [...fields.keywords, ...KEYWORDS],
     scripts: { ...fields.scripts, build: "tsx build/build.ts --library" },
     peerDependencies: PEERS,
     devDependencies: { ...Object.fromEntries(others), ...DEVELOPMENT },

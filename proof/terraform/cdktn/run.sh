@@ -22,6 +22,11 @@ cd "$work/sources"
 git init --quiet && git add --all
 if grep -n '^npm install .*cdktf' README.md docs/*.md; then echo "a page of cdktn-portico installs cdktf's" >&2; exit 1; fi
 if grep -n 'config\.missing-package' docs/errors.md; then echo "no package of a provider can be missing here" >&2; exit 1; fi
+# A line that names both libraries says what they are to each other; of cdktf's own names only files are left.
+if grep -rnE 'cdktf' README.md docs examples main.ts \
+  | grep -vE 'cdktn|cdktf\.(json|out)' | grep -vE '^docs/(moving|versions)\.md:'; then
+  echo "a page of cdktn-portico speaks of cdktf" >&2; exit 1
+fi
 # Checks the library's types as well.
 npm run --silent build
 # Whole stacks with resources of each provider, the texts that name a package, ids, tokens and checks at synth: what the
