@@ -41,6 +41,19 @@ test("every application is at the address, and has the time, that its manual say
   expectGolden("applications.txt", `${APPLICATIONS.flatMap(portrait).join("\n")}\n`);
 });
 
+test("each entry's facts about clients say where they come from, and how a failed log-in differs from another", () => {
+  for (const { name, clients } of APPLICATIONS) {
+    expect([name, clients.source]).toEqual([
+      name,
+      expect.stringMatching(/^(?:seen on \S+ \d|by the manual$)/),
+    ]);
+    // A redirect follows a successful log-in as well.
+    for (const { failed, failedLocation } of clients.logIns)
+      if (failed.every((status) => status >= 300 && status < 400))
+        expect([name, failedLocation]).toEqual([name, expect.any(String)]);
+  }
+});
+
 /** What is told: to the application, to `portico doctor` and its reader, and to who adds a guard or single sign-on. */
 function told(definition: (typeof APPLICATIONS)[number]): string[] {
   const { written, deployment } = frontEndOf(definition);

@@ -97,8 +97,10 @@ export interface ApplicationClients {
   readonly withCredentials: readonly string[];
   /** Requests that log a user in, and the response to a failed login. */
   readonly logIns: readonly LogIn[];
-  /** Session cookies. */
+  /** Session cookies by name. A name that each installation draws for itself is not among the names. */
   readonly sessionCookies: readonly string[];
+  /** Where the facts come from: `seen on Nextcloud 27`, or `by the manual`. */
+  readonly source?: string;
 }
 
 /** A request that logs a user in. */
@@ -109,6 +111,11 @@ export interface LogIn {
   readonly path: string;
   /** Statuses of a failed login. If the login form is shown again with an error, 200. */
   readonly failed: readonly number[];
+  /**
+   * Path that the response to a failed login redirects to, if a successful login has the same status and another
+   * path: the status alone tells nothing.
+   */
+  readonly failedLocation?: string;
 }
 
 /** An application. */

@@ -63,6 +63,7 @@ export function fileSyncService(options: FileSyncOptions): FileSyncService {
         { method: "PROPFIND", path: `${paths.webdav}/`, failed: [401] },
       ],
       sessionCookies: ["sessionid"],
+      source: "by the manual",
     },
   };
 }

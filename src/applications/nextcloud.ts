@@ -63,12 +63,24 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     rows: [{ code: "public-urls", title: "Nextcloud knows its public name" }],
     clients: {
       builtIn: ["/.well-known/carddav", "/.well-known/caldav"],
-      withCredentials: ["/remote.php", "/public.php", "/ocs", "/status.php", "/index.php/login/v2", "/push"],
+      withCredentials: [
+        "/remote.php",
+        "/public.php",
+        "/ocs",
+        "/status.php",
+        "/login/v2",
+        "/index.php/login/v2",
+        "/push",
+      ],
       logIns: [
-        { method: "POST", path: "/login", failed: [303] },
+        // A successful log-in is 303 as well, to another path; `/index.php` without pretty URLs.
+        { method: "POST", path: "/login", failed: [303], failedLocation: "/login" },
+        { method: "POST", path: "/index.php/login", failed: [303], failedLocation: "/index.php/login" },
         { method: "PROPFIND", path: "/remote.php/dav/", failed: [401] },
       ],
-      sessionCookies: ["nc_session_id", "oc_sessionPassphrase"],
+      // The session itself is in a cookie whose name is `instanceid` of config.php, which each installation draws.
+      sessionCookies: ["oc_sessionPassphrase"],
+      source: "seen on Nextcloud 27",
     },
   };
 }

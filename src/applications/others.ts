@@ -91,6 +91,7 @@ export const immich = (): OneServer =>
         withCredentials: ["/api", "/.well-known/immich"],
         logIns: [{ method: "POST", path: "/api/auth/login", failed: [401] }],
         sessionCookies: ["immich_access_token"],
+        source: "by the manual",
       },
     },
   );
@@ -121,6 +122,7 @@ const scale =
           logIns: [{ method: "POST", path: "/signin/v1/identifier/_/logon", failed: [204] }],
           // Of the log-in page; applications have tokens.
           sessionCookies: ["__Secure-KKT"],
+          source: "by the manual",
         },
       },
     );
@@ -143,6 +145,7 @@ export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
           { method: "POST", path: "/admin", failed: [401] },
         ],
         sessionCookies: ["VW_ADMIN"],
+        source: "by the manual",
       },
     },
   );

@@ -171,6 +171,7 @@ export function seafile(options: SeafileOptions): Seafile {
         { method: "PROPFIND", path: "/seafdav/", failed: [401] },
       ],
       sessionCookies: ["sessionid"],
+      source: "by the manual",
     },
   };
 }

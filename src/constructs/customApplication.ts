@@ -79,10 +79,12 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
           method: required(choice("POST", "GET", "PROPFIND")),
           path: required(text),
           failed: required(listOf(number)),
+          failedLocation: text,
         }),
       ),
     ),
     sessionCookies: required(listOf(text)),
+    source: text,
   }),
 };
 
