@@ -213,7 +213,8 @@ function routesAt(
   { directory, web, media, components: { office } }: Installation,
   parts: Parts,
 ): ReturnType<Seafile["routes"]> {
-  const stripped = { options: { strip: "raw" } };
+  // None of them has pages, and the manual's nginx redirects none of them.
+  const stripped = { options: { strip: "raw", slashRedirect: false } };
   const quiet = { expect: false as const };
   const to = (part: SeafilePart, path: string, more = {}): ApplicationRoute<SeafilePart> =>
     routeTo<SeafilePart>(parts, part, path, more);
