@@ -52,7 +52,10 @@ test("texts and lists of a config have these bounds", () => {
       ...[`${server}.serverNames`, `${server}.listeners`, `${server}.errorPages[].statuses`],
       `${route}.action.allow`,
     ),
-    "..64 characters": paths(`${server}.responseHeaders.remove[]`, `${route}.responseHeaders.remove[]`),
+    "..64 characters": paths(
+      ...[`${server}.responseHeaders.remove[]`, `${route}.action.upgrades[]`],
+      `${route}.responseHeaders.remove[]`,
+    ),
     "..128 characters": "upstreams[].sticky.applicationCookie upstreams[].sticky.cookie",
     "..253 characters": paths(
       ...["certificateAuthorities[].dns.zone", "certificateAuthorities[].dns.alias", `${acme}[]`],

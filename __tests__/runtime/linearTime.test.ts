@@ -42,8 +42,32 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", "\n"],
   },
+  "src/model/config/certificateChecks.ts /(?<=^\\/etc\\/letsencrypt\\/live\\/[^/]+)\\/cert\\.pem$/": {
+    because: "a path of the administrator",
+  },
+  "src/model/config/certificateChecks.ts /\\/(?:[^/]*[.-])?(?:privkey|private)[^/]*$|\\.key$/i": {
+    because: "a path of the administrator",
+  },
+  "src/model/config/certificateChecks.ts /\\/[^/]*(?:fullchain|cert|chain)[^/]*$|\\.(?:crt|cer)$/i": {
+    because: "a path of the administrator",
+  },
+  "src/model/config/literalChecks.ts /%\\[[a-z][^\\]]*\\]/": {
+    because: "a text of the administrator, at most 64 KiB",
+  },
+  "src/model/config/literalChecks.ts /%\\{[A-Z][A-Z_:]*[A-Z]\\}|%\\{[A-Za-z-]+\\}[es](?![A-Za-z])/": {
+    because: "a text of the administrator, at most 64 KiB",
+  },
+  "src/model/config/literalChecks.ts /\\{(?:host|hostport|scheme|uri|remote|remote_host|remote_port|client_ip|upstream_hostport|(?:http|header|env|vars|query|re)\\.[A-Za-z0-9_.-]+)\\}/":
+    {
+      because: "a text of the administrator, at most 64 KiB",
+    },
   'src/model/config/repeatedFields.ts /"(?:[^"\\\\]|\\\\.)*"|[{}[\\],]/g': {
     because: "the text is JSON, so that every quote that opens a string has one that closes the string",
+  },
+  "src/model/errorPage.ts /^(?:(?:\\.{0,2}|~)\\/[^\\s<>]*|[^\\s<>{}]+\\.html?)$/": {
+    because:
+      "a text of the administrator; each try gives back one character at a time from the only repetition",
+    worst: ["", "a", " "],
   },
   "src/model/errorPage.ts /\\{\\{([^{}]*)\\}\\}/": {
     because:
@@ -184,6 +208,8 @@ describe("regular expressions", () => {
     expect([...new Set(built)].sort()).toEqual([
       // A field name at the start of a line, and the rest of that line.
       "src/model/actions/forwarding.ts",
+      // The spellings of other proxies, between bars.
+      "src/model/config/literalChecks.ts",
       "src/model/fields.ts",
       // The rule of a deployment for the commands of its daemons: both are of the one who may deploy.
       "src/model/rows.ts",

@@ -15,7 +15,7 @@ const ROUTES: readonly RouteInput[] = [
   rewritten("ping", "/thumbnail/ping", "exact", "/ping"),
   rewritten("api", "/api", "segment", "/v1/api"),
   rewritten("slash", "/slash/", "segment", "/other/"),
-  rewritten("root", "/cut", "segment", "/"),
+  rewritten("root", "/cut", "segment", "/", { slashRedirect: false }),
   rewritten("word", "/word", "prefix", "/w"),
   rewritten("encoded", "/encoded", "segment", "/a%20b"),
   rewritten("again", "/again", "segment", "/n", { strip: "nginx" }),

@@ -25,9 +25,17 @@ const routes: RouteInput[] = [
   { name: "ipv6", path: "/ipv6", action: { type: "redirect", host: "2001:db8::1", port: 443 } },
   { name: "fixed", path: "/fixed", action: { type: "respond", status: 410, body: "gone" } },
   { name: "small", path: "/small", requestBodyBytesMax: 4, action: { type: "respond", status: 200 } },
-  { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "upstream", strip: "raw" } },
+  {
+    name: "proxied",
+    path: "/proxied",
+    action: { type: "proxy", upstream: "upstream", strip: "raw", slashRedirect: false },
+  },
   { name: "whole", path: "/whole", action: { type: "proxy", upstream: "upstream" } },
-  { name: "decoded", path: "/decoded", action: { type: "proxy", upstream: "upstream", strip: "nginx" } },
+  {
+    name: "decoded",
+    path: "/decoded",
+    action: { type: "proxy", upstream: "upstream", strip: "nginx", slashRedirect: false },
+  },
   { name: "renamed", path: "/renamed", action: { type: "proxy", upstream: "upstream", rewrite: "/ping" } },
 ];
 

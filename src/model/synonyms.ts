@@ -106,10 +106,10 @@ export const SYNONYMS: readonly Synonym[] = [
     of: PROXY_ACTION,
   },
   {
-    names: ["websocket", "websockets", "websocketSupport", "allowWebsocketUpgrade", "upgrade", "ws"],
-    field: "webSocket",
+    names: ["websocket", "websockets", "websocketSupport", "allowWebsocketUpgrade", "ws"],
+    field: "upgrades",
     of: PROXY_ACTION,
-    note: "`true` is the default.",
+    note: "`websocket` is forwarded by default.",
   },
   { names: ["stripPath", "uriStripPrefix", "pathStrip"], field: "strip", of: PROXY_ACTION },
   { names: ["uriReplace", "rewritePath", "rewriteTarget"], field: "rewrite", of: PROXY_ACTION },
