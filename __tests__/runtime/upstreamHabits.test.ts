@@ -192,12 +192,20 @@ describe("informational responses", () => {
 
   test.each([
     [
-      "1.1",
+      "a browser",
+      "1.1\r\nSec-Fetch-Mode: navigate",
       "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n" +
         "HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Offset: 7\r\n\r\nHTTP/1.1 200 OK\r\n",
     ],
-    ["1.0", "HTTP/1.1 200 OK\r\n"],
-  ])("pass to a client of HTTP/%s, all but 100", async (version, begins) => {
+    // Programs that take early hints for the response say nothing that tells them apart.
+    [
+      "another client",
+      "1.1",
+      "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 104 Upload Resumption Supported\r\nUpload-Offset: 7\r\n\r\n" +
+        "HTTP/1.1 200 OK\r\n",
+    ],
+    ["a client of HTTP/1.0", "1.0\r\nSec-Fetch-Mode: navigate", "HTTP/1.1 200 OK\r\n"],
+  ])("pass to %s, all but 100", async (_client, version, begins) => {
     script = (peer) => peer.send(`${INFORMATIONAL}${OK}`);
     const client = await connectTo(front.plainPort);
     client.send(`GET /web HTTP/${version}\r\nHost: a\r\n\r\n`);
@@ -340,7 +348,7 @@ describe("responses of small servers", () => {
       `HTTP/1.1 200 OK\r\n${`X-A: ${"b".repeat(1_000)}\r\n`.repeat(70)}\r\n`,
       'request head too long; increase `headBytesMax` of upstream "web"',
     ],
-  ])("%j is refused, and the log says why and what to do", async (response, says) => {
+  ])("response %# is refused, and the log says why and what to do", async (response, says) => {
     script = (peer) => peer.send(response);
     expect((await exchange(front.plainPort, asking("GET"))).status).toBe(502);
     expect(await front.errorLog()).toContain(`upstream sent an invalid response: ${says}`);

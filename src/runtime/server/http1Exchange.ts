@@ -5,7 +5,13 @@ import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import { responseFieldsFor, linesOf } from "../exchange/responseFields.js";
 import { type DispatchedExchange, type Dispatcher, UNROUTED_IDLE_MS } from "../dispatch/dispatch.js";
 import { serverHeader } from "../dispatch/errorPages.js";
-import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
+import {
+  type BodySink,
+  type ClientInfo,
+  type HeaderList,
+  headerValue,
+  type RouteRuntime,
+} from "../exchange/exchange.js";
 import { httpDate } from "../dispatch/httpDate.js";
 import { Lifetime } from "./lifetime.js";
 import { tally } from "../exchange/tally.js";
@@ -132,9 +138,13 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     this.writer.interim("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  /** HTTP/1.0 has none (RFC 9110, 15.2). */
+  /**
+   * HTTP/1.0 has none (RFC 9110, 15.2). Only browsers get early hints: programs that take 103 for the response are as many
+   * as those that use hints are few (RFC 8297, 3).
+   */
   sendInformational(status: number, reason: string, headers: HeaderList): void {
     if (this.over || this.headSent || this.writer.heldUp || this.request.version === "1.0") return;
+    if (status === 103 && headerValue(this.request.headers, "sec-fetch-mode") === undefined) return;
     this.writer.interim(`HTTP/1.1 ${status} ${reason}\r\n${linesOf(headers)}\r\n`);
   }
 
