@@ -317,6 +317,11 @@ export const RULES = {
     why: "more than 200 fields are 400; nginx counts only bytes",
     explains: (_, { nginx, portico }) => nginx["status"] === "200" && portico["status"] === "400",
   },
+  foldedField: {
+    allowedBy: "decisions 3.2",
+    why: "a field of a response that continues on the next line is joined by a blank; 502 in nginx",
+    explains: (_, { nginx, portico }) => nginx["status"] === "502" && portico["status"] === "200",
+  },
   longResponseHead: {
     allowedBy: "decisions 3.3",
     why: "a response head above 4 KiB is 502 in nginx; Portico takes 64 KiB",
