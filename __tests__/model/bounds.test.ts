@@ -53,7 +53,7 @@ test("texts and lists of a config have these bounds", () => {
       `${route}.action.allow`,
     ),
     "..64 characters": paths(
-      ...[`${server}.responseHeaders.remove[]`, `${route}.action.upgrades[]`],
+      ...[`${server}.responseHeaders.remove[]`, `${route}.action.keepFields[]`, `${route}.action.upgrades[]`],
       `${route}.responseHeaders.remove[]`,
     ),
     "..128 characters": "upstreams[].sticky.applicationCookie upstreams[].sticky.cookie",

@@ -489,6 +489,38 @@ test.each<[string[], object[], string[]]>([
   expect(places({ trustedProxies, listeners, virtualServers })).toEqual(problems);
 });
 
+test.each([
+  ["api_key", true],
+  ["X.Trace", true],
+  ["X_Real_IP", false],
+  ["remote_user", false],
+  ["x.forwarded_for", false],
+  ["X-Original_URL", false],
+  ["content_length", false],
+  ["proxy_connection", false],
+  ["destination_", true],
+  ["_destination", true],
+  ["x_site", false],
+  ["X_SECRET", false],
+  ["x_own_user", false],
+])("a route keeps the field %s: %s", (name, isKept) => {
+  const action = {
+    type: "proxy",
+    upstream: "web",
+    keepFields: [name],
+    trustedFields: ["X-Own-User"],
+    setHeaders: { "X-Site": "a" },
+    setHeadersFromCredential: { "x-secret": "/etc/secret" },
+  };
+  const config = {
+    trustedProxies: ["10.0.0.5"],
+    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+    virtualServers: [server({ routes: [route({ action }), route({ name: "s", path: "/s" })] })],
+  };
+  const problems = ["config.bad-header virtualServers[0].routes[0].action.keepFields[0]"];
+  expect(places(config)).toEqual(isKept ? [] : problems);
+});
+
 test("what only a trusted proxy may send needs one", () => {
   const trusting = (trustedFields: string[]): object => ({
     upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],

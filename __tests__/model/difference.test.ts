@@ -217,6 +217,13 @@ const CASES: readonly Case[] = [
   ],
   [
     "trust.request-fields",
+    {},
+    { action: { keepFields: ["api_key"] } },
+    "virtualServers[0].routes[0].action.keepFields",
+    { old: "dropped", new: "api_key of the client" },
+  ],
+  [
+    "trust.request-fields",
     { action: { setHeaders: { "X-Site": "a" } } },
     {},
     "virtualServers[0].routes[0].action.setHeaders",

@@ -265,6 +265,13 @@ export const requestFieldName = (description: string, example: string, refused: 
   );
 };
 
+/** A field whose name applications may take for another: other bytes become `_`, as `-` does (RFC 3875, 4.1.18). */
+export const oddFieldName = text(
+  "config.bad-header",
+  "the name of a field (a token) that has another byte than letters, digits and `-`",
+  { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]*[!#$%&'*+.^_`|~][!#$%&'*+.^_`|~0-9A-Za-z-]*$", lengthMax: 64 },
+).meta(described("A field name.", "api_key"));
+
 const anyCase = (name: string): string =>
   name.toLowerCase().replace(/[a-z]/g, (char) => `[${char.toUpperCase()}${char}]`);
 

@@ -4,6 +4,7 @@
  */
 export * from "./actions/contentCoding.js";
 export * from "./actions/fieldFates.js";
+export * from "./firstOfName.js";
 export * from "./actions/forwarding.js";
 export * from "./actions/location.js";
 export * from "./actions/slashRedirect.js";

@@ -17,6 +17,8 @@ export const enum FieldFate {
   Chain,
   /** Names the user, the certificate or the original URL: passes only from a trusted proxy, if a route names it. */
   Named,
+  /** Another spelling of a field that applications may take for that field: passes only if a route keeps it. */
+  OddName,
   Destination,
   Location,
   Cookie,
@@ -84,13 +86,13 @@ const isOf = (families: readonly string[], name: string): boolean =>
 
 /**
  * Any other byte becomes the same `_` as `-` in the environment variables of one application or another (RFC 3875,
- * 4.1.18), so that the name would be another spelling of a dropped one. nginx drops these names too.
+ * 4.1.18), so that the name may be another spelling of a dropped one. nginx drops these names too.
  */
 const OTHER_SPELLING = /[^0-9a-z-]/;
 
 function fateOfRequestField(name: string): FieldFate {
   const lower = name.toLowerCase();
-  if (OTHER_SPELLING.test(lower)) return FieldFate.Drop;
+  if (OTHER_SPELLING.test(lower)) return FieldFate.OddName;
   return REQUEST_FATES.get(lower) ?? (isOf(REQUEST_FAMILIES, lower) ? FieldFate.Named : FieldFate.Pass);
 }
 

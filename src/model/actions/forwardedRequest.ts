@@ -31,6 +31,8 @@ export interface ForwardedRequest {
   readonly upgrade?: string | undefined;
   /** Its id, where the config gives one to each request. */
   readonly requestId?: string | undefined;
+  /** Takes the first field of each name that is dropped for its name. */
+  dropped?(name: string): void;
 }
 
 /** The data of a route that the rules use. */

@@ -1,5 +1,6 @@
 import { defaultPort, type Scheme, upstreamScheme } from "../authority.js";
 import { onePiece } from "../onePiece.js";
+import { FirstOfName } from "../firstOfName.js";
 import { parseHost } from "../serverName.js";
 import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../target.js";
 import { responseFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
@@ -41,6 +42,9 @@ export class ForwardingRules {
   private readonly replaced: ReadonlySet<string>;
   /** Lower-case names of fields that only a trusted proxy may send. */
   private readonly trustedFields: ReadonlySet<string>;
+  /** Lower-case names that pass although they have other bytes than letters, digits and `-`. */
+  private readonly keepFields: ReadonlySet<string>;
+  private readonly dropped = new FirstOfName();
   /** Field with the request's id, and the lines in its place that a client sent; no field name has a special character. */
   private readonly idField: string | undefined;
   private readonly idLines: RegExp | undefined;
@@ -66,6 +70,7 @@ export class ForwardingRules {
     const replaced = new Set(set.map(([name]) => name.toLowerCase()));
     this.replaced = replaced;
     this.trustedFields = new Set(this.action.trustedFields.map((name) => name.toLowerCase()));
+    this.keepFields = new Set(this.action.keepFields.map((name) => name.toLowerCase()));
     this.examines =
       this.replaced.size > 0 ||
       [...this.trustedFields].some((name) => requestFieldFate(name) === FieldFate.Pass);
@@ -165,11 +170,11 @@ export class ForwardingRules {
       const name = headers[i]!;
       let value = headers[i + 1]!;
       const fate = requestFieldFate(name);
-      if (fate === FieldFate.Drop) continue;
+      if (fate === FieldFate.Drop || (fate === FieldFate.OddName && !this.keeps(name, request))) continue;
       // Before claims are judged: a claim that is dropped must not replace our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (!this.mayBeFrom(name, fate, request.trusted)) continue;
-      if (fate !== FieldFate.Pass && fate !== FieldFate.Named) {
+      if (fate !== FieldFate.Pass && fate !== FieldFate.Named && fate !== FieldFate.OddName) {
         if (fate === FieldFate.Destination) {
           const destination = this.destination(value, request, host);
           if (typeof destination !== "string") continue;
@@ -187,6 +192,12 @@ export class ForwardingRules {
     }
     sent.lines = lines;
     return sent;
+  }
+
+  private keeps(name: string, request: ForwardedRequest): boolean {
+    const keeps = this.keepFields.has(name.toLowerCase());
+    if (!keeps && this.dropped.isFirst(name)) request.dropped?.(name);
+    return keeps;
   }
 
   /** Whether a client may send the field at all, as far as `trustedFields` decides about it. */

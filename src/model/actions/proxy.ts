@@ -6,12 +6,14 @@ import {
   headerName,
   headerValue,
   name,
+  oddFieldName,
   requestFieldName,
   serverName,
   upgradeName,
   urlPath,
 } from "../fields.js";
-import { problem } from "../problem.js";
+import { type Problem, problem } from "../problem.js";
+import { FieldFate, requestFieldFate } from "./fieldFates.js";
 import type { ActionKind } from "./kind.js";
 
 export const forwarded = z
@@ -69,6 +71,17 @@ export const proxyFields = z
           "another URL than the requested URL (`Remote-User`, `X-Forwarded-User`, `X-Original-URL`) pass only if " +
           "they are listed here.",
         examples: [["Remote-User"]],
+      }),
+    keepFields: z
+      .array(oddFieldName)
+      .default([])
+      .meta({
+        description:
+          "Request fields that pass although their names have other bytes than letters, digits and `-`. All others of " +
+          "such names are dropped, because applications may take `Remote_User` for `Remote-User`, and the first of each " +
+          "name leaves an info line in the error log. Names that are another spelling of a field that the proxy drops, " +
+          "sets or lets pass only from `trustedProxies` are refused.",
+        examples: [["api_key"]],
       }),
     setHeaders: z
       .record(headerName, headerValue)
@@ -133,20 +146,43 @@ export const proxy: ActionKind<ProxyActionConfig> = {
   upstreams: ["upstream"],
   directories: [],
   redirects: undefined,
-  problems: ({ setHeaders, setHeadersFromCredential }, at) => {
-    const set = Object.keys(setHeaders).map((name) => name.toLowerCase());
-    return Object.keys(setHeadersFromCredential)
-      .filter((name) => set.includes(name.toLowerCase()))
-      .map((name) =>
-        problem(
-          "config.duplicate-name",
-          `${at}.setHeadersFromCredential.${name}`,
-          "is in `setHeaders` as well",
-          {
-            allowed: "each field once",
-            fix: "Set the field in only one of the two.",
-          },
-        ),
-      );
-  },
+  problems: (action, at) => [...setTwice(action, at), ...keptSpellings(action, at)],
 };
+
+function setTwice({ setHeaders, setHeadersFromCredential }: ProxyActionConfig, at: string): Problem[] {
+  const set = Object.keys(setHeaders).map((name) => name.toLowerCase());
+  return Object.keys(setHeadersFromCredential)
+    .filter((name) => set.includes(name.toLowerCase()))
+    .map((name) =>
+      problem(
+        "config.duplicate-name",
+        `${at}.setHeadersFromCredential.${name}`,
+        "is in `setHeaders` as well",
+        {
+          allowed: "each field once",
+          fix: "Set the field in only one of the two.",
+        },
+      ),
+    );
+}
+
+/** A kept field that the application may take for one which clients may not send. */
+function keptSpellings(action: ProxyActionConfig, at: string): Problem[] {
+  const { keepFields, trustedFields, setHeaders, setHeadersFromCredential } = action;
+  const own = [trustedFields, Object.keys(setHeaders), Object.keys(setHeadersFromCredential)]
+    .flat()
+    .map(usualName);
+  return keepFields.flatMap((name, i) =>
+    requestFieldFate(usualName(name)) === FieldFate.Pass && !own.includes(usualName(name))
+      ? []
+      : [
+          problem("config.bad-header", `${at}.keepFields[${i}]`, "is another spelling of a protected field", {
+            received: name,
+            allowed: `a field that no application takes for \`${usualName(name)}\``,
+            fix: "Rename the field in the client and the application.",
+          }),
+        ],
+  );
+}
+
+const usualName = (name: string): string => name.toLowerCase().replace(/[^0-9a-z]/g, "-");

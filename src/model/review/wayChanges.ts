@@ -101,6 +101,7 @@ function proxied(
   if (was.type !== "proxy" || is.type !== "proxy") return [];
   const at = `${place}.action`;
   const trusted = missing(is.trustedFields, was.trustedFields);
+  const kept = missing(is.keepFields, was.keepFields);
   const upgrades = missing(is.upgrades, was.upgrades);
   // A field that the proxy no longer sets, or removes by an empty value, is the client's own.
   const own = missing(fieldsOf(was), fieldsOf(is));
@@ -115,6 +116,15 @@ function proxied(
           place: `${at}.trustedFields`,
           old: "dropped",
           new: `${field} of trusted proxies`,
+        }) as const,
+    ),
+    ...kept.map(
+      (field) =>
+        ({
+          id: "trust.request-fields",
+          place: `${at}.keepFields`,
+          old: "dropped",
+          new: `${field} of the client`,
         }) as const,
     ),
     ...own.map(

@@ -7,7 +7,7 @@ import {
   type ProxiedRoute,
 } from "../../model/serving.js";
 import { respondFailure } from "../dispatch/errorPages.js";
-import type { Action, BodySink, ClientInfo, Exchange, HeaderList } from "../exchange/exchange.js";
+import type { Action, BodySink, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { ConnectionOpener, UpstreamFailure } from "../upstream/responseReader.js";
@@ -59,12 +59,16 @@ class Facts implements ForwardedRequest {
   readonly forwardedBy: string | undefined;
   readonly trusted: boolean;
 
+  readonly requestId: string | undefined;
+  private readonly request: RequestHead;
+
   constructor(
-    private readonly request: RequestHead,
-    client: ClientInfo,
+    private readonly exchange: Exchange,
     readonly upgrade: string | undefined,
-    readonly requestId: string | undefined,
   ) {
+    const { request, client } = exchange;
+    this.request = request;
+    this.requestId = exchange.requestId;
     // Upstreams speak HTTP/1.1, where an upgrade is a GET (RFC 6455, 4.1).
     this.method = upgrade === undefined ? request.method : "GET";
     this.target = request.target;
@@ -81,6 +85,12 @@ class Facts implements ForwardedRequest {
   /** A getter, so that no list is made for requests whose lines pass as they are. */
   get headers(): HeaderList {
     return this.request.headers;
+  }
+
+  dropped(name: string): void {
+    const { exchange } = this;
+    const message = `the field "${name}" is dropped; if the application needs it, add it to \`keepFields\` of the route`;
+    exchange.route?.errorLog.write("info", message, exchange);
   }
 }
 
@@ -112,10 +122,10 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     protected pool: UpstreamPool,
     upgrade: string | undefined,
   ) {
-    const { request, client } = exchange;
+    const { request } = exchange;
     this.uploading = request.bodyLength !== 0 && upgrade === undefined;
     this.wantsList = exchange.sendLines === undefined;
-    this.facts = new Facts(request, client, upgrade, exchange.requestId);
+    this.facts = new Facts(exchange, upgrade);
   }
 
   start(): void {

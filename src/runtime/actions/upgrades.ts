@@ -1,6 +1,5 @@
-import { forwardedUpgrade } from "../../model/serving.js";
+import { FirstOfName, forwardedUpgrade } from "../../model/serving.js";
 import type { Exchange } from "../exchange/exchange.js";
-import { FirstOfName } from "./firstOfName.js";
 
 /** The upgrades that a route forwards. */
 export class Upgrades {
