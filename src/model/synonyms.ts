@@ -81,6 +81,7 @@ export const SYNONYMS: readonly Synonym[] = [
   { names: ["sendTimeout", "writeTimeout"], field: "sendTimeoutMs", of: "a route", note: MILLISECONDS },
   { names: ["accessLogs", "customLog", "requestLog"], field: "accessLog", of: "a route" },
   { names: ["logLevel", "errorLogs"], field: "errorLog", of: "a route" },
+  { names: ["hideQuery", "logQueryString", "redactQuery"], field: "logQuery", of: "a route" },
   { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
   {
     names: ["backend", "proxyPass", "reverseProxy", "forwardTo", "target", "dial"],

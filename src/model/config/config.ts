@@ -109,6 +109,14 @@ export const route = z.strictObject({
     .describe(
       "Where the route's requests are logged, one line each; `off` for no log. Default: the main access log.",
     ),
+  logQuery: z
+    .enum(["whole", "names", "none"])
+    .default("whole")
+    .describe(
+      "How the route's access and error logs show queries, of requests and of `Referer`. `whole`: as the client sent the " +
+        "query. `names`: each value is `*`, as in `?access_token=*`. `none`: without the query. For applications whose " +
+        "URLs contain secrets. A `Referer` with such a URL can come to any route of the same site.",
+    ),
   errorLog: errorLog
     .optional()
     .describe("Where the route's errors are logged; `off` for no log. Default: the main error log."),

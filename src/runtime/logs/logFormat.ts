@@ -1,6 +1,7 @@
 import { CUT_MARK, onePiece } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ErrorLevel, Exchange, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
+import { loggedQuery } from "./loggedQuery.js";
 import { requestIdOf } from "../dispatch/requestId.js";
 
 /**
@@ -20,8 +21,10 @@ export function combinedLine(exchange: LoggedExchange): string {
   const { authorization, referer, userAgent } = loggedFields(request);
   const who = combinedStart(exchange.client.address, authorization);
   const result = `" ${statusOf(exchange)} ${exchange.bodyBytesSent} `;
-  const from = `"${orDash(referer)}" "${orDash(userAgent)}"\n`;
-  return who + (request.requestLine === "" ? "-" : escape(request.requestLine)) + result + from;
+  const query = exchange.route?.config.logQuery;
+  const from = `"${orDash(referer && loggedQuery(referer, query))}" "${orDash(userAgent)}"\n`;
+  const line = request.requestLine;
+  return who + (line === "" ? "-" : escape(loggedQuery(line, query))) + result + from;
 }
 
 /** Up to the request: the same for all requests of one client in a second, so the last one is kept. */
@@ -45,19 +48,20 @@ let last = { address: "", local: "", text: "", again: false };
 export function jsonLine(exchange: LoggedExchange): string {
   const { client, request } = exchange;
   const fields = loggedFields(request);
+  const query = exchange.route?.config.logQuery;
   const now = clock();
   const milliseconds = now.at % 1000;
   return (
     `{"time":"${now.iso}.${pad3(milliseconds)}Z"` +
     `,"remote_addr":${json(client.address)},"remote_user":${jsonOrNull(basicUser(fields.authorization))}` +
-    `,"method":${json(request.method)},"target":${json(request.target)},"http_version":"${request.version}"` +
+    `,"method":${json(request.method)},"target":${json(loggedQuery(request.target, query))},"http_version":"${request.version}"` +
     `,"scheme":"${client.scheme}","tls_group":${client.tlsGroup === undefined ? "null" : `"${client.tlsGroup}"`}` +
     `,"host":${json(request.host)}` +
     `,"status":${statusOf(exchange)},"body_bytes_sent":${exchange.bodyBytesSent}` +
     `,"request_time_ms":${Math.max(0, Math.round(now.at - request.receivedAt))}` +
     `,"request_body_bytes":${request.bodyLength === -1 ? "null" : request.bodyLength}` +
     `,"listener":${json(client.listener)}${placeFields(exchange)}` +
-    `,"referer":${jsonOrNull(fields.referer)},"user_agent":${jsonOrNull(fields.userAgent)}` +
+    `,"referer":${jsonOrNull(fields.referer && loggedQuery(fields.referer, query))},"user_agent":${jsonOrNull(fields.userAgent)}` +
     (exchange.requestId === undefined ? "" : `,"request_id":"${exchange.requestId}"`) +
     `${traceFields(exchange, now.at)}}\n`
   );
@@ -111,16 +115,17 @@ export function errorLine(
   const text = escapeControls(message);
   if (exchange === undefined) return `${start}${text}\n`;
   const { client, request, server } = exchange;
+  const query = exchange.route?.config.logQuery;
   const referer = loggedFields(request).referer;
   return (
     `${start}*${client.connectionId} ${text}, client: ${client.address}, server: ${server.serverNames[0]}` +
     (server.errorPages.length === 0 && exchange.requestId === undefined
       ? ""
       : `, request id: ${requestIdOf(exchange)}`) +
-    (request.requestLine === "" ? "" : `, request: "${escape(request.requestLine)}"`) +
+    (request.requestLine === "" ? "" : `, request: "${escape(loggedQuery(request.requestLine, query))}"`) +
     (upstream === undefined ? "" : `, upstream: "${escape(upstream)}"`) +
     (request.host === "" ? "" : `, host: "${escape(request.host)}"`) +
-    (referer === undefined ? "" : `, referrer: "${escape(referer)}"`) +
+    (referer === undefined ? "" : `, referrer: "${escape(loggedQuery(referer, query))}"`) +
     "\n"
   );
 }
