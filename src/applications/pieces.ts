@@ -30,6 +30,8 @@ export function routeTo<Part extends string>(
     path,
     action: { type: "proxy", upstream, hostHeader: "client", ...options },
     requestBodyBytesMax: 0,
+    // A phone that sleeps in the middle of an upload goes on later.
+    requestBodyTimeoutMs: part.readTimeoutMs,
     sendTimeoutMs: part.sendTimeoutMs,
     expect: alive(part),
     ...more,
