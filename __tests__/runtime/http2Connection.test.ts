@@ -914,26 +914,33 @@ describe("floods", () => {
   const UNKNOWN = 0x42;
   const heads = (stream: number, flags: number): Buffer =>
     frame(Frame.HEADERS, END_HEADERS | flags, stream, hpack(GET));
-  /** What a client may send in a second, and what is one of it. */
-  const LIMITS: readonly (readonly [what: string, most: number, one: (i: number) => Buffer])[] = [
+  /** What a client may send in a second, how many are too many, and what is one of it. */
+  const LIMITS: readonly (readonly [
+    what: string,
+    most: number,
+    tooMany: number,
+    one: (i: number) => Buffer,
+  ])[] = [
     [
       "resets",
-      3 * 20,
+      2 * 3 * 20,
+      // Beyond half of them requests wait, and four of those count as one.
+      3 * 20 + 1 + 4 * 3 * 20,
       (i) =>
         Buffer.concat([
           heads(3 + 2 * i, END_STREAM),
           frame(Frame.RST_STREAM, 0, 3 + 2 * i, Buffer.from([0, 0, 0, 8])),
         ]),
     ],
-    ["PING frames", 1_000, () => frame(Frame.PING, 0, 0, Buffer.alloc(8))],
-    ["SETTINGS frames", 1_000, () => frame(Frame.SETTINGS, 0, 0, "")],
-    ["empty DATA frames", 200, () => frame(Frame.DATA, 0, 1, "")],
+    ["PING frames", 1_000, 1_001, () => frame(Frame.PING, 0, 0, Buffer.alloc(8))],
+    ["SETTINGS frames", 1_000, 1_001, () => frame(Frame.SETTINGS, 0, 0, "")],
+    ["empty DATA frames", 200, 201, () => frame(Frame.DATA, 0, 1, "")],
     // Nine are open beside the one that all have.
-    ["streams beyond the limit", 1_000 + 9, (i) => heads(3 + 2 * i, 0)],
-    ["frames that mean nothing", 20_000, () => frame(UNKNOWN, 0, 0, "")],
+    ["streams beyond the limit", 1_000 + 9, 1_001 + 9, (i) => heads(3 + 2 * i, 0)],
+    ["frames that mean nothing", 20_000, 20_001, () => frame(UNKNOWN, 0, 0, "")],
   ];
 
-  test.each(LIMITS)("so many %s in a second are none: %i; one more is", async (_what, most, one) => {
+  test.each(LIMITS)("so many %s in a second are none: %i; %i are", async (_what, most, tooMany, one) => {
     handler = () => undefined;
     /** What the connection is closed with, if it is. */
     const closing = async (count: number): Promise<string | undefined> => {
@@ -956,7 +963,7 @@ describe("floods", () => {
     expect(await closing(most)).toBeUndefined();
     // On a busy machine it is more than a second until all is read.
     let end: string | undefined;
-    for (let tries = 0; tries < 5 && end === undefined; tries++) end = await closing(most + 1);
+    for (let tries = 0; tries < 5 && end === undefined; tries++) end = await closing(tooMany);
     expect(end).toBe("GOAWAY ENHANCE_YOUR_CALM");
   });
 
@@ -972,7 +979,7 @@ describe("floods", () => {
     };
     put(1);
     client.send(Frame.DATA, 0, 1, body.subarray(0, 10_000));
-    for (let i = 1; i <= 200; i++) {
+    for (let i = 1; i <= 400; i++) {
       client.request(1 + 2 * i, GET);
       client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
     }
@@ -984,6 +991,44 @@ describe("floods", () => {
     expect(describeFrame(response!)).toBe("201");
     expect(received.equals(body)).toBe(true);
     await client.whenClosed();
+  });
+
+  test("of resets slow down further requests, which lose nothing, and cost little if they are reset", async () => {
+    const dispatched: string[] = [];
+    const body = randomBody(40_000);
+    let received = Buffer.alloc(0);
+    handler = (exchange) => {
+      dispatched.push(exchange.request.method);
+      if (exchange.request.method !== "PUT") return;
+      exchange.readBody({
+        onData: (chunk) => ((received = Buffer.concat([received, chunk])), true),
+        onEnd: () => respond(exchange, 201),
+      });
+    };
+    const resets = 250;
+    const burst = Array.from({ length: resets }, (_, i) =>
+      Buffer.concat([
+        heads(1 + 2 * i, END_STREAM),
+        frame(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8])),
+      ]),
+    );
+    const stream = 1 + 2 * resets;
+    client.socket.write(Buffer.concat(burst));
+    put(stream);
+    for (let at = 0; at < body.length; at += 10_000)
+      client.send(
+        Frame.DATA,
+        at + 10_000 < body.length ? 0 : END_STREAM,
+        stream,
+        body.subarray(at, at + 10_000),
+      );
+    const response = await client.next((f) => f.stream === stream && f.type === Frame.HEADERS);
+    expect(describeFrame(response!)).toBe("201");
+    expect(received.equals(body)).toBe(true);
+    // Some wait when a sweep comes, before their resets are read.
+    expect(dispatched.length).toBeGreaterThan(60);
+    expect(dispatched.length).toBeLessThan(60 + 60);
+    expect(client.frames.some(({ type }) => type === Frame.GOAWAY)).toBe(false);
   });
 
   test("resets of a client that lets as many requests complete are none", async () => {
@@ -1017,6 +1062,39 @@ describe("floods", () => {
   });
 });
 
+test("a connection goes on after its last request until its client makes a pause, and not for ever", async () => {
+  const most = 20;
+  const limited = await startHttp2Server({
+    config: { limits: { keepAliveRequestsMax: most } },
+    actions: { "/": (exchange) => respond(exchange, 200) },
+  });
+  /** How many requests are served until the GOAWAY, with one after the other; then a pause after so many. */
+  const served = async (pauseAfter: number): Promise<number> => {
+    const session = connectHttp2(limited.port);
+    let ends = false;
+    session.once("goaway", () => (ends = true));
+    let count = 0;
+    for (; !ends; count++) {
+      if (count === pauseAfter) {
+        await pass(6_000);
+        await eventually(() => ends);
+        break;
+      }
+      const { status } = await ask(session, {});
+      // A request that comes with the GOAWAY is not sent.
+      if (status === 0 && ends) break;
+      expect(status).toBe(200);
+    }
+    session.destroy();
+    return count;
+  };
+  expect(await served(most + 15)).toBe(most + 15);
+  const all = await served(Infinity);
+  expect(all).toBeGreaterThanOrEqual(10 * most);
+  expect(all).toBeLessThan(10 * most + 50);
+  await limited.close();
+});
+
 test("after its last request a connection ends, and what was on its way is served", async () => {
   const limited = await startHttp2Server({
     config: { limits: { keepAliveRequestsMax: 3 } },
@@ -1029,6 +1107,7 @@ test("after its last request a connection ends, and what was on its way is serve
     Array.from({ length: 10 }, (_, i) => ask(session, { ":path": `/${i}` })),
   );
   expect(responses.map(({ body }) => body)).toEqual(responses.map((_, i) => `/${i}`));
+  await pass(6_000);
   const [code] = (await goaway) as [number];
   expect(code).toBe(0);
   await closed;

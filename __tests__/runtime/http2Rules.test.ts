@@ -309,18 +309,48 @@ test("bodies that are too long, and are sent all the same, count as resets", asy
   const has = (stream: number, type: number): boolean =>
     client.frames.some((f) => f.stream === stream && f.type === type);
   const over = (): boolean => has(0, Frame.GOAWAY);
+  const goesOn = ({ type }: { type: number }): boolean =>
+    type === Frame.WINDOW_UPDATE || type === Frame.RST_STREAM;
   const fields = hpack(GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value]));
   for (let stream = 1; stream < 200 && !over(); stream += 2) {
     client.send(Frame.HEADERS, END_HEADERS, stream, fields);
-    for (let i = 0; i < 3; i++) client.send(Frame.DATA, 0, stream, piece);
-    await eventually(() => over() || has(stream, Frame.WINDOW_UPDATE));
-    // More than is read of a body that is not wanted.
-    for (let i = 0; i < 2; i++) client.send(Frame.DATA, 0, stream, piece);
-    await eventually(() => over() || has(stream, Frame.RST_STREAM));
+    // In the end, more than is read of a body that is not wanted, even if its first pieces waited.
+    while (!over() && !has(stream, Frame.RST_STREAM)) {
+      const from = client.frames.length;
+      for (let i = 0; i < 3; i++) client.send(Frame.DATA, 0, stream, piece);
+      await eventually(
+        () => over() || client.frames.slice(from).some((f) => f.stream === stream && goesOn(f)),
+      );
+    }
   }
   await eventually(over);
   expect(describeFrame(client.frames.find((f) => f.type === Frame.GOAWAY)!)).toContain("ENHANCE_YOUR_CALM");
   expect(await limited.errorLog()).toContain("client resets too many streams");
+  client.destroy();
+  await limited.close();
+});
+
+test("a body that is too long gets 413, even if all of it came while its request waited", async () => {
+  const limited = await startHttp2Server({
+    route: { requestBodyBytesMax: 1_000 },
+    config: { limits: { streamResetsPerSecondMax: 1 } },
+    actions: {
+      "/": (exchange) => exchange.readBody({ onData: () => true, onEnd: () => respond(exchange, 200, "") }),
+    },
+  });
+  const client = await RawClient.connect(limited.port);
+  const fields = hpack(GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value]));
+  for (let stream = 1; stream < 9; stream += 2) {
+    client.send(Frame.HEADERS, END_HEADERS, stream, fields);
+    client.send(Frame.RST_STREAM, 0, stream, Buffer.of(0, 0, 0, 8));
+  }
+  client.send(Frame.HEADERS, END_HEADERS, 9, fields);
+  client.send(Frame.DATA, END_STREAM, 9, randomBody(1_001));
+  client.send(Frame.HEADERS, END_HEADERS, 11, fields);
+  client.send(Frame.DATA, END_STREAM, 11, randomBody(1_000));
+  const head = async (stream: number): Promise<string> =>
+    describeFrame((await client.next((f) => f.stream === stream && f.type === Frame.HEADERS))!);
+  expect([await head(9), await head(11)]).toEqual(["413", "200"]);
   client.destroy();
   await limited.close();
 });

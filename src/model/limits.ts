@@ -29,8 +29,8 @@ export const limits = z
       1,
       1_000_000_000,
       "requests",
-      "Requests on one connection before the proxy closes the connection. Over HTTP/2 requests that are running, or " +
-        "on their way, are served first.",
+      "Requests on one connection before the proxy closes the connection. Over HTTP/2 the proxy waits for a pause of five " +
+        "seconds between requests, or for ten times as many, and requests that are running, or on their way, are served first.",
     ),
     concurrentStreamsMax: count(
       128,
@@ -46,8 +46,9 @@ export const limits = z
       100_000,
       "resets a second",
       "Streams that a client may reset in a second, beyond those that it lets complete; up to three times as many at once, " +
-        "as when a page with many images is scrolled. With more, the HTTP/2 connection takes no more streams, and closes " +
-        "when its running transfers are complete. A stream counts as well if the proxy resets the stream because its body " +
+        "as when a page with many images is scrolled. With more, further requests of the HTTP/2 connection wait: at most so many " +
+        "a second are begun, and four resets of streams that wait count as one. With six times as many, the connection takes no " +
+        "more streams, and closes when its running transfers are complete. A stream counts as well if the proxy resets the stream because its body " +
         "goes on after the response, for instance after a 413.",
     ),
   })

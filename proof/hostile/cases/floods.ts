@@ -84,6 +84,9 @@ export const FLOODS: readonly Flood[] = [
   { name: "small blocks that are long heads", round: streams((id) =>
       frame(Frame.HEADERS, END_HEADERS | END_STREAM, id, join(hpack(GET), Buffer.alloc(1_200, 0x82)))),
     complaint: RESETS },
+  { name: "resets of long heads", round: streams((id) =>
+      join(frame(Frame.HEADERS, END_HEADERS | END_STREAM, id, join(hpack(GET), Buffer.alloc(700, 0x90))), reset(id))),
+    complaint: RESETS },
   { name: "PRIORITY (CVE-2019-9513)", round: same(frame(Frame.PRIORITY, 0, 1, Buffer.of(0, 0, 0, 3, 1)), 5_000),
     complaint: IGNORED },
   { name: "frames of an unknown type", round: same(frame(0x42, 0, 0, EMPTY), 5_000), complaint: IGNORED },

@@ -72,6 +72,8 @@ export class RequestBody implements Guarded {
 
   /** Its route is known: from now on the client is timed, whether or not the body is read. */
   begin(): void {
+    // Pieces may have arrived while the request waited.
+    if (this.overLimit && !this.settled) return this.owner.bodyFailed(413);
     if (this.sink === undefined && !this.settled) this.arm();
   }
 

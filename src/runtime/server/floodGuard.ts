@@ -16,49 +16,67 @@ export const enum FloodKind {
 }
 
 /**
- * Counts such frames per second, and ends the connection of a client that sends too many. With too many resets the
- * connection takes no more streams, and those that are running go on: a browser cancels hundreds of requests when its user
- * scrolls, and may have an upload on the same connection.
+ * Counts such frames per second, and ends the connection of a client that sends too many. Too many resets first slow down the
+ * client's requests: a browser cancels hundreds of them when its user scrolls. A client that goes on all the same gets no
+ * more streams, and those that are running go on: one may be an upload.
  */
 export class FloodGuard {
   private since = 0;
   private readonly counts = [0, 0, 0, 0, 0];
+  /** So many resets may come at once; twice as many end the connection. */
+  private readonly burst: number;
 
   /** @param tooManyResets called with the reason; counting goes on */
   constructor(
     private readonly resetsPerSecondMax: number,
     private readonly tooManyResets: (reason: string) => void,
-  ) {}
+  ) {
+    this.burst = BURST_SECONDS * resetsPerSecondMax;
+  }
+
+  /** Whether requests of this client are slowed down, as it resets too many. */
+  get slowsDown(): boolean {
+    if (this.counts[FloodKind.Reset]! <= this.burst) return false;
+    this.pass();
+    return this.counts[FloodKind.Reset]! > this.burst;
+  }
 
   /**
    * @param weight how many of its kind it stands for
    * @throws ConnectionError with ENHANCE_YOUR_CALM (RFC 9113, 10.5)
    */
   count(kind: FloodKind, weight = 1): void {
-    const { counts, resetsPerSecondMax } = this;
-    const seconds = Math.floor((coarseNow() - this.since) / 1_000);
-    if (seconds > 0) {
-      const resets = Math.max(0, counts[FloodKind.Reset]! - seconds * resetsPerSecondMax);
-      this.since = coarseNow();
-      counts.fill(0);
-      counts[FloodKind.Reset] = resets;
-    }
+    const { counts } = this;
+    this.pass();
     counts[kind]! += weight;
     if (kind === FloodKind.Reset) {
-      if (counts[kind]! > resetsPerSecondMax * RESET_SECONDS)
-        this.tooManyResets("client resets too many streams");
+      if (counts[kind]! > 2 * this.burst) this.tooManyResets("client resets too many streams");
     } else if (counts[kind]! > LIMITS[kind])
       throw new ConnectionError(ErrorCode.EnhanceYourCalm, FLOOD_REASONS[kind]);
   }
 
   /** A request got its whole response: the client has use for what it asks for. */
   completed(): void {
-    if (this.counts[FloodKind.Reset]! > 0) this.counts[FloodKind.Reset]!--;
+    const { counts } = this;
+    counts[FloodKind.Reset] = Math.max(0, counts[FloodKind.Reset]! - 1);
+  }
+
+  /** What was counted in earlier seconds counts no more, except the resets that were more than may come in them. */
+  private pass(): void {
+    const { counts, resetsPerSecondMax } = this;
+    const seconds = Math.floor((coarseNow() - this.since) / 1_000);
+    if (seconds <= 0) return;
+    const resets = Math.max(0, counts[FloodKind.Reset]! - seconds * resetsPerSecondMax);
+    this.since = coarseNow();
+    counts.fill(0);
+    counts[FloodKind.Reset] = resets;
   }
 }
 
-/** So many seconds' resets may come at once. */
-const RESET_SECONDS = 3;
+const BURST_SECONDS = 3;
+
+/** What the reset of a stream counts whose request was not dispatched. */
+export const UNDISPATCHED_RESET = 1 / 4;
 
 type Limited = Exclude<FloodKind, FloodKind.Reset>;
 

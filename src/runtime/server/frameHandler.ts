@@ -4,7 +4,7 @@ import { LASTING } from "../sockets/memory.js";
 import { countHead, countWork } from "../sockets/turn.js";
 import type { Http2Exchange, StreamConnection } from "./http2Exchange.js";
 import { FieldBlock, type FrameSink, uint31, uint32 } from "../codec/http2/frames.js";
-import { FloodKind } from "./floodGuard.js";
+import { FloodKind, UNDISPATCHED_RESET } from "./floodGuard.js";
 import type { ConnectionWindow } from "./flowControl.js";
 import { HpackDecoder } from "../codec/http2/hpackDecoder.js";
 import { FieldKind, type HpackField } from "../codec/http2/hpackTables.js";
@@ -265,7 +265,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     if (exchange === undefined) return void heeds(connection, FrameType.RstStream, stream);
     connection.closeStream(exchange);
     exchange.leave();
-    connection.guard.count(FloodKind.Reset);
+    connection.guard.count(FloodKind.Reset, exchange.undispatched ? UNDISPATCHED_RESET : 1);
   }
 
   private onSettings(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {

@@ -11,12 +11,14 @@ import { PacedReader, type Taker } from "../sockets/pacedReader.js";
 import type { WorkerContext } from "../dispatch/workerContext.js";
 import { Http2Exchange } from "./http2Exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
+import { RequestPace } from "./requestPace.js";
 import { ConnectionWindow, SendScheduler, type WindowLender } from "./flowControl.js";
 import { FrameReader } from "../codec/http2/frames.js";
 import { type FramedConnection, FrameHandler } from "./frameHandler.js";
 import { type ResponseHead, HpackEncoder } from "../codec/http2/hpackEncoder.js";
 import type { HpackField } from "../codec/http2/hpackTables.js";
 import { ClosedStreams } from "./standing.js";
+import { Linger } from "./linger.js";
 import { Outbox } from "./outbox.js";
 import {
   ConnectionError,
@@ -30,10 +32,6 @@ import {
 import { parseRequestHead } from "../codec/http2/requestFields.js";
 import { serverPreface } from "../codec/http2/settings.js";
 
-/** How long a client that has read all may take to close a connection that has ended. */
-const CLOSE_MS = 5_000;
-/** Longest wait for a slow client to read what is still in the kernel's buffer. */
-const LINGER_TOTAL_MS = 600_000;
 /** How long a draining connection waits for requests that were sent before the client could know (RFC 9113, 6.8). */
 const DRAIN_MS = 1_000;
 /** No stream has this number: the first GOAWAY of a drain refuses nothing yet. */
@@ -59,8 +57,10 @@ export class Http2Connection implements FramedConnection, Taker {
   initialSendWindow = INITIAL_WINDOW_BYTES;
   lastStream = 0;
   private state = State.Open;
-  /** Requests so far. */
+  private readonly pace: RequestPace;
+  /** Requests so far, and when the last one came. */
   private served = 0;
+  private requestedAt = -Infinity;
   private readonly overhead: TlsOverhead;
   private readonly input: PacedReader;
   private readonly reader: FrameReader;
@@ -68,8 +68,7 @@ export class Http2Connection implements FramedConnection, Taker {
   /** Deadlines on the coarse clock; Infinity if none is set. This one counts while there is no stream. */
   private idleDeadline: number;
   private drainDeadline = Infinity;
-  private closeDeadline = Infinity;
-  private lingerUntil = Infinity;
+  private readonly linger = new Linger();
   /** When the last stream was closed, and how long its client might be silent. */
   private respondedAt = -Infinity;
   private sendTimeoutMs = UNROUTED_IDLE_MS;
@@ -93,7 +92,9 @@ export class Http2Connection implements FramedConnection, Taker {
     this.outbox = new Outbox(socket, () => guarded(this, this.written), fault);
     this.scheduler = new SendScheduler(this.outbox);
     const calm = (reason: string): void => this.close(ErrorCode.EnhanceYourCalm, reason);
-    this.guard = new FloodGuard(config.limits.streamResetsPerSecondMax, calm);
+    const { streamResetsPerSecondMax } = config.limits;
+    this.guard = new FloodGuard(streamResetsPerSecondMax, calm);
+    this.pace = new RequestPace(this.guard, context.dispatcher, streamResetsPerSecondMax);
     this.frames = new FrameHandler(this, config);
     this.reader = new FrameReader(this.frames);
     this.input = new PacedReader(this);
@@ -126,12 +127,9 @@ export class Http2Connection implements FramedConnection, Taker {
     const exchange = new Http2Exchange(this, id, request, client, server, window, ended, dispatcher);
     this.streams.set(id, exchange);
     this.outbox.pace.begin();
-    if (++this.served >= config.limits.keepAliveRequestsMax) this.drain();
-    if (refusal === undefined && complete && !malformed) {
-      guarded(exchange, exchange.dispatch, dispatcher);
-      exchange.body?.begin();
-      return;
-    }
+    this.served++;
+    this.requestedAt = coarseNow();
+    if (refusal === undefined && complete && !malformed) return this.pace.add(exchange);
     const reason = complete ? (refusal?.reason ?? "stream depends on itself") : "request head too long";
     mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
     if (complete && refusal?.malformed === false && !malformed)
@@ -202,6 +200,7 @@ export class Http2Connection implements FramedConnection, Taker {
     if (exchange.closed) return;
     exchange.closed = true;
     this.streams.delete(exchange.id);
+    if (exchange.undispatched) this.pace.remove(exchange);
     this.closedStreams.add(exchange.id, here);
     if (!here && exchange.responded && exchange.requestEnded) this.guard.completed();
     this.scheduler.forget(exchange);
@@ -251,12 +250,13 @@ export class Http2Connection implements FramedConnection, Taker {
   }
 
   sweep(now: number): void {
-    if (now >= this.closeDeadline) return void this.socket.destroy();
+    if (now >= this.linger.deadline) return void this.socket.destroy();
     if (this.overhead.isFlood()) {
       this.failed(new ConnectionError(ErrorCode.EnhanceYourCalm, TLS_FLOOD));
       return void this.socket.destroy();
     }
     guarded(this, () => {
+      const allDispatched = this.pace.sweep();
       const progressed = this.watchWrite(now);
       for (const exchange of this.streams.values()) {
         // Its turn will come.
@@ -265,8 +265,15 @@ export class Http2Connection implements FramedConnection, Taker {
       }
       if (now >= this.frames.blockDeadline)
         throw new ConnectionError(ErrorCode.EnhanceYourCalm, "request head timed out");
+      this.drainAfterLast(allDispatched && now - this.requestedAt >= PAUSE_MS);
       if (now >= this.drainDeadline || (this.streams.size === 0 && now >= this.idleDeadline)) this.close();
     });
+  }
+
+  /** A browser (Chromium 156) fails requests that it is about to send when a GOAWAY arrives, so a pause is better. */
+  private drainAfterLast(pauses: boolean): void {
+    const { keepAliveRequestsMax } = this.context.config.limits;
+    if (this.served >= keepAliveRequestsMax * (pauses ? 1 : PAUSELESS_FACTOR)) this.drain();
   }
 
   /** Sends the GOAWAY that names the last stream, and closes when it is done. @param why for the error log */
@@ -284,7 +291,7 @@ export class Http2Connection implements FramedConnection, Taker {
 
   private receive(chunk: Buffer): void {
     this.overhead.took(chunk.length);
-    if (this.state === State.Ended) return this.extendLinger();
+    if (this.state === State.Ended) return this.linger.extend(this.sendTimeoutMs);
     this.input.arrived(chunk);
   }
 
@@ -318,8 +325,7 @@ export class Http2Connection implements FramedConnection, Taker {
     const { client, context } = this;
     context.mainError.write(error.level, closedFor(error.message, client, "HTTP/2 "));
     this.goAway(error.code);
-    // A client that broke the rules gets no more time.
-    this.closeDeadline = coarseNow() + CLOSE_MS;
+    this.linger.refuse();
     this.finish();
     guarded(this, this.abandon);
   }
@@ -333,28 +339,15 @@ export class Http2Connection implements FramedConnection, Taker {
     this.reader.stopped = true;
     this.input.drop();
     this.outbox.finish();
-    this.socket.end(() => this.linger(unwritten));
+    this.socket.end(() => this.ended(unwritten));
     this.socket.resume();
   }
 
-  /**
-   * Everything is in the kernel, the end included. After a close, the client's next frame (most likely a WINDOW_UPDATE)
-   * would cause a reset, which discards data that the client has not read. So the client gets a send timeout to read,
-   * unless the last response is older than that.
-   */
-  private linger(unwritten: boolean): void {
-    if (this.closeDeadline !== Infinity) return;
-    const now = coarseNow();
-    this.lingerUntil = now + LINGER_TOTAL_MS;
-    const hasRead = !unwritten && now - this.respondedAt >= this.sendTimeoutMs;
-    this.closeDeadline = now + (hasRead ? CLOSE_MS : Math.max(CLOSE_MS, this.sendTimeoutMs));
-  }
-
-  /** The client is still active. */
-  private extendLinger(): void {
-    if (this.lingerUntil === Infinity) return;
-    const until = Math.min(this.lingerUntil, coarseNow() + this.sendTimeoutMs);
-    this.closeDeadline = Math.max(this.closeDeadline, until);
+  /** The client gets a send timeout to read, unless the last response is older than that. */
+  private ended(unwritten: boolean): void {
+    if (this.linger.deadline !== Infinity) return;
+    const hasRead = !unwritten && coarseNow() - this.respondedAt >= this.sendTimeoutMs;
+    this.linger.begin(hasRead, this.sendTimeoutMs);
   }
 
   private closed(): void {
@@ -379,7 +372,7 @@ export class Http2Connection implements FramedConnection, Taker {
   private watchWrite(now: number): boolean {
     const { outbox, progress, socket } = this;
     const { writableLength } = socket;
-    const writing = writableLength > 0 || (this.state === State.Ended && this.lingerUntil === Infinity);
+    const writing = writableLength > 0 || (this.state === State.Ended && !this.linger.begun);
     this.progress = writing ? `${outbox.generation} ${writableLength} ${unsentBytes(socket)}` : "";
     if (this.progress === "" || this.progress !== progress) {
       this.progressAt = now;
@@ -391,6 +384,11 @@ export class Http2Connection implements FramedConnection, Taker {
     return false;
   }
 }
+
+/** Time without a new request: longer than between the views of a page that is scrolled. */
+const PAUSE_MS = 5_000;
+/** A client that makes no pause gets so many times as many requests on a connection. */
+const PAUSELESS_FACTOR = 10;
 
 const DRAIN_PING = [0x64726169, 0x6e2e2e2e] as const;
 

@@ -70,6 +70,8 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   responded = false;
   /** The stream is closed: nothing is sent or taken any more. */
   closed = false;
+  /** Its request waits, because its client resets too many streams. */
+  undispatched = false;
   private continued = false;
   /** The response has no body whatever `sendData` is given. */
   private bodiless = false;
