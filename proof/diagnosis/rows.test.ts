@@ -925,6 +925,23 @@ const CASES = Array.from<
     ["response: media file", /no image file was found/],
   ],
   [
+    "a daemon that is down, and its unit does not run",
+    {
+      ...responses({ fileServer: errorPage(502) }),
+      ...drift({ units: [finding] }),
+      units: { ...UNITS, daemons: [...UNITS.daemons, { ...UNITS.daemons[0]!, state: "inactive" }] },
+    },
+    { units: "failed", "response: file server daemon": "because units" },
+  ],
+  [
+    "no response, because processes of the proxy were stopped",
+    {
+      ...responses({ fileServer: failure("ETIMEDOUT") }),
+      ...drift({ units: [{ ...finding, stalls: true }] }),
+    },
+    { units: "failed", "response: file server daemon": "because units" },
+  ],
+  [
     "a daemon that is down",
     responses({ fileServer: errorPage(502) }),
     { "response: file server daemon": "failed" },

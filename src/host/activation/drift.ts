@@ -8,17 +8,15 @@ import {
   parseDeploymentText,
   ProblemError,
 } from "../../model/index.js";
-import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
 import { quote } from "../../render/shell.js";
 import { readTrustedSync } from "../../runtime/load/trustedFile.js";
 import { differences, type FileState, observe } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { foreignDirectories } from "./preconditions.js";
-import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";
 import { run } from "../diagnosis/command.js";
 import { contentsBefore, type GoodState, goodFiles, keptFiles, Store } from "./store.js";
-import { deliveredUnits, namedUnits } from "./transition.js";
+import { unitFindings } from "./unitDrift.js";
 
 /** The differences between this host and its activated deployment. Changes nothing. */
 export interface SeenDrift {
@@ -54,7 +52,7 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
     drift: {
       store: findings,
       files: last === undefined ? [] : await fileFindings(store, last),
-      units: await unitFindings(store, deployment, loaded),
+      units: await unitFindings(deployment, loaded, { store, again: again(store) }),
       ...firewallOf(store, deployment, loaded),
       ...(loaded.proxy === undefined
         ? {}
@@ -64,8 +62,13 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
 }
 
 function documentOnHost(): Deployment | undefined {
-  const parsed = parseDeploymentText(textOf(DEPLOYMENT_FILE));
-  return parsed.ok ? parsed.value : undefined;
+  try {
+    const parsed = parseDeploymentText(readTrustedSync(DEPLOYMENT_FILE).toString("utf8"));
+    return parsed.ok ? parsed.value : undefined;
+  } catch {
+    // Other findings say that it is missing, or that it is not read.
+    return undefined;
+  }
 }
 
 /**
@@ -193,81 +196,6 @@ function directoriesOf({ deployment, directories }: GoodState): string[] {
 }
 
 const SHOW_SECONDS = 30;
-
-async function unitFindings(store: Store, deployment: Deployment, { units }: Loaded): Promise<Finding[]> {
-  const { proxy } = deployment.services;
-  const delivered = new Map(deliveredUnits(deployment.files).map(({ unit, file }) => [unit, file.path]));
-  const dropIns = new Set(deployment.files.map(({ path }) => path));
-  const named = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
-  const shown = await showUnits(
-    named.filter((unit) => !delivered.has(unit)),
-    SHOW_SECONDS,
-  );
-  const others = "code" in shown ? [] : shown;
-  const own = (units ?? []).flatMap((unit) => [
-    ...ownFindings(store, unit, delivered.get(unit.unit)!, dropIns),
-    // Whether the proxy starts with the host has its own row.
-    ...(unit.unit === proxy.service || unit.unit === proxy.socket
-      ? []
-      : startFindings(unit, installs(delivered.get(unit.unit)!))),
-  ]);
-  return [...own, ...others.flatMap((unit) => startFindings(unit, true))];
-}
-
-const installs = (path: string): boolean => /^\[Install\]/m.test(textOf(path));
-
-/** Empty for a file that is missing, or that is not read: other findings say so. */
-function textOf(path: string): string {
-  try {
-    return readTrustedSync(path).toString("utf8");
-  } catch {
-    return "";
-  }
-}
-
-/**
- * Differences of a deployed unit: it should be loaded from its own file, in its current version, with nothing added.
- */
-function ownFindings(
-  store: Store,
-  { unit, load, outdated, fragment, dropIns }: ShownUnit,
-  file: string,
-  delivered: ReadonlySet<string>,
-): Finding[] {
-  const fix = again(store);
-  const foreign = dropIns.filter((path) => !delivered.has(path) && path.includes(`/${unit}.d/`));
-  return [
-    ...(outdated ? [{ at: unit, what: "its files have changed since systemd read them", fix }] : []),
-    ...(load === "loaded" && fragment !== file
-      ? [{ at: unit, what: `is loaded from ${fragment}`, fix: `rm ${fragment}, then ${fix}` }]
-      : []),
-    ...foreign.map((path) => ({
-      at: unit,
-      what: `${path} adds to the unit, but is not part of the deployment`,
-      fix: `rm ${path}, then ${fix}`,
-    })),
-  ];
-}
-
-function startFindings({ unit, load, startLinks, active }: ShownUnit, starts: boolean): Finding[] {
-  if (load === "masked")
-    return [
-      { at: unit, what: "is masked", fix: `systemctl unmask ${unit} && systemctl enable --now ${unit}` },
-    ];
-  if (load === "not-found") return [{ at: unit, what: "does not exist", fix: `Install ${unit} again` }];
-  // The doctor's unit fails if its last run found a problem.
-  if (active === "failed" && unit !== DOCTOR_UNIT)
-    return [{ at: unit, what: "has failed", fix: `systemctl restart ${unit}; journalctl -u ${unit}` }];
-  return !starts || startsWithHost(startLinks)
-    ? []
-    : [
-        {
-          at: unit,
-          what: `is ${startLinks || "not enabled"}: it does not start at boot`,
-          fix: `systemctl enable ${unit}`,
-        },
-      ];
-}
 
 function firewallOf(
   store: Store,

@@ -79,14 +79,15 @@ export function unitsInQuestion(...deployments: readonly (Deployment | undefined
 
 /** Units as a deployment wants them: those that it names run, and those that it delivers start at boot. */
 export async function wantedUnits(
-  { deployment, contents }: Delivered,
-  last: GoodState | undefined,
+  { deployment, contents }: Pick<Delivered, "deployment" | "contents">,
+  last?: GoodState,
 ): Promise<Map<string, WantedUnit>> {
   const { services } = deployment;
   const wanted = new Map<string, WantedUnit>();
   for (const unit of removedUnits(deployment, last)) wanted.set(unit, { active: false, enabled: false });
   for (const { unit, file } of deliveredUnits(deployment.files)) {
-    const starts = await hasInstallSection(contents.get(file.sha256)!);
+    const content = contents.get(file.sha256);
+    const starts = content !== undefined && (await hasInstallSection(content));
     if (starts) wanted.set(unit, { active: true, enabled: true });
   }
   for (const unit of Object.values(namedUnits(services))) {

@@ -75,6 +75,8 @@ export interface Finding {
   readonly what: string;
   /** A command, or a sentence. */
   readonly fix: string;
+  /** Whether requests that it concerns wait for a response that does not come. */
+  readonly stalls?: true;
 }
 
 /** An activated deployment, compared with the files on the host and with the loaded state. */
@@ -83,7 +85,7 @@ export interface Drift {
   readonly store: readonly Finding[];
   /** Files that are not as delivered: content, mode, owner. */
   readonly files: readonly Finding[];
-  /** Units whose loaded state differs from their files, or that are not enabled. */
+  /** Units whose loaded state differs from their files, that do not run, or that are not enabled. */
   readonly units: readonly Finding[];
   /** The packet filter; undefined without one. */
   readonly firewall?: readonly Finding[];

@@ -272,15 +272,36 @@ function responseQuestion(seen: SeenResponse): Question {
 const isOnServer = ({ expected }: SeenResponse["row"]): boolean =>
   expected.every(({ field }) => field === "Server");
 
+/** Whether processes that were stopped keep requests waiting. */
+const isStalled = ({ drift }: Evidence): boolean => drift?.units.some(({ stalls }) => stalls) === true;
+
+/** Whether nothing listens where the proxy sends a request to, and one of the daemons does not run. */
+function isUnserved(
+  { upstream }: SeenResponse["row"],
+  status: number,
+  { sockets, units }: Evidence,
+): boolean {
+  if (upstream === undefined || !URL.canParse(upstream) || status !== 502) return false;
+  const { port, protocol } = new URL(upstream);
+  const wanted = port === "" ? DEFAULT_PORTS[protocol] : Number(port);
+  const isStopped = units?.daemons?.some(({ state }) => state === "inactive" || state === "failed");
+  return isStopped === true && sockets?.some((socket) => socket.port === wanted) === false;
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
+
 /** Which failed row explains a response that is not as expected. */
 function explanation(
   { row, outcome, checked }: SeenResponse,
-  { responses }: Evidence,
+  evidence: Evidence,
   failed: ReadonlySet<string>,
 ): string | undefined {
   const of = (...ids: string[]): string | undefined => ids.find((id) => failed.has(id));
-  if (outcome === undefined || "failure" in outcome) return of(...OUTAGES);
+  const { responses } = evidence;
+  if (outcome === undefined || "failure" in outcome)
+    return of(...OUTAGES) ?? (isStalled(evidence) ? of("units") : undefined);
   const { response } = outcome;
+  if (isUnserved(row, response.status, evidence)) return of(checked.code ?? "units", "units");
   if (response.status === 404 && isOwnErrorPage(response)) return of("server-name", "config", "proxy");
   if (row.unversioned && isVersioned(response.headers["server"])) {
     const shown = of(

@@ -21,10 +21,14 @@ export interface ShownUnit {
   readonly mainPid: number;
   /** Program and arguments of the first ExecStart. */
   readonly command: string;
+  /** Its control group, such as `/system.slice/portico.service`; empty if it has none. */
+  readonly group: string;
+  /** `running`, `frozen` (`systemctl freeze`), … */
+  readonly freezer: string;
 }
 
 const PROPERTIES =
-  "Type,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart";
+  "Type,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart,ControlGroup,FreezerState";
 
 /** @returns the units in order, or the outcome of the command if systemd does not respond */
 export async function showUnits(units: readonly string[], seconds: number): Promise<ShownUnit[] | Outcome> {
@@ -50,6 +54,8 @@ export function shownUnit(unit: string, block: string): ShownUnit {
     dropIns: value("DropInPaths").split(" ").filter(Boolean),
     mainPid: Number(value("MainPID")),
     command: /argv\[\]=(.*?) ; ignore_errors=/.exec(value("ExecStart"))?.[1] ?? "",
+    group: value("ControlGroup"),
+    freezer: value("FreezerState"),
   };
 }
 

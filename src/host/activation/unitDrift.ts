@@ -1,0 +1,148 @@
+import { existsSync } from "node:fs";
+import type { Deployment } from "../../model/index.js";
+import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
+import { readTrustedSync } from "../../runtime/load/trustedFile.js";
+import type { Finding } from "../diagnosis/evidence.js";
+import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";
+import { stoppedProcesses } from "../diagnosis/stoppedProcesses.js";
+import type { Loaded } from "./loaded.js";
+import type { WantedUnit } from "./serviceSteps.js";
+import type { Store } from "./store.js";
+import { statusOf } from "./systemctl.js";
+import { deliveredUnits, wantedUnits } from "./transition.js";
+
+/** How units differ from what a deployment wants of them. The list of what it wants is the one of an activation. */
+export async function unitFindings(
+  deployment: Deployment,
+  { units }: Loaded,
+  { store, again }: { readonly store: Store; readonly again: string },
+): Promise<Finding[]> {
+  const delivered = new Map(deliveredUnits(deployment.files).map(({ unit, file }) => [unit, file.path]));
+  const dropIns = new Set(deployment.files.map(({ path }) => path));
+  const wanted = await wantedUnits({ deployment, contents: contentsOf(store, deployment) });
+  const shown = await showUnits(
+    [...wanted.keys()].filter((unit) => !delivered.has(unit)),
+    SHOW_SECONDS,
+  );
+  const others = "code" in shown ? [] : shown;
+  const own = (units ?? []).flatMap((unit) => [
+    ...ownFindings(unit, delivered.get(unit.unit)!, dropIns, again),
+    ...stateFindings(unit, wanted.get(unit.unit), deployment),
+  ]);
+  return [
+    ...own,
+    ...others.flatMap((unit) => stateFindings(unit, { active: true, enabled: true }, deployment)),
+  ];
+}
+
+/** Unit files as they were delivered; where the store has lost one, the file on the host. */
+function contentsOf(store: Store, { files }: Deployment): ReadonlyMap<string, string> {
+  return new Map(
+    files.flatMap(({ path, sha256 }): [string, string][] => {
+      const from = [store.blob(sha256), store.onHost(path)].find(isRead);
+      return from === undefined ? [] : [[sha256, from]];
+    }),
+  );
+}
+
+/** A file that is missing, or that is not read, has findings of its own. */
+function isRead(path: string): boolean {
+  try {
+    return readTrustedSync(path).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Differences of a deployed unit: it should be loaded from its own file, in its current version, with nothing added.
+ */
+function ownFindings(
+  { unit, load, outdated, fragment, dropIns }: ShownUnit,
+  file: string,
+  delivered: ReadonlySet<string>,
+  fix: string,
+): Finding[] {
+  const foreign = dropIns.filter((path) => !delivered.has(path) && path.includes(`/${unit}.d/`));
+  return [
+    ...(outdated ? [{ at: unit, what: "its files have changed since systemd read them", fix }] : []),
+    ...(load === "loaded" && fragment !== file
+      ? [{ at: unit, what: `is loaded from ${fragment}`, fix: `rm ${fragment}, then ${fix}` }]
+      : []),
+    ...foreign.map((path) => ({
+      at: unit,
+      what: `${path} adds to the unit, but is not part of the deployment`,
+      fix: `rm ${path}, then ${fix}`,
+    })),
+  ];
+}
+
+/** Differences in what a unit does: it should run, now and after the next boot, and its processes should go on. */
+function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, { services }: Deployment): Finding[] {
+  const { unit, load, startLinks } = shown;
+  const { proxy, firewall } = services;
+  const isOfProxy = unit === proxy.service || unit === proxy.socket;
+  const halted = haltedFindings(shown);
+  // Rows of their own: whether these run, and whether the proxy starts with the host.
+  if (isOfProxy) return halted;
+  const starts = want?.enabled === true;
+  const runs = want?.active === true && unit !== firewall;
+  if (load === "masked")
+    return [
+      { at: unit, what: "is masked", fix: `systemctl unmask ${unit} && systemctl enable --now ${unit}` },
+    ];
+  if (load === "not-found") return [{ at: unit, what: "does not exist", fix: `Install ${unit} again` }];
+  const lost = lostProgram(shown, runs);
+  if (lost.length > 0) return lost;
+  // The doctor's unit fails if its last run found a problem.
+  if (shown.active === "failed" && unit !== DOCTOR_UNIT)
+    return [{ at: unit, what: "has failed", fix: `systemctl restart ${unit}; journalctl -u ${unit}` }];
+  const isEnabled = !starts || startsWithHost(startLinks);
+  const links = startLinks || "not enabled";
+  if (runs && !statusOf(shown).active) {
+    const also = isEnabled ? "" : `, and ${links}: it does not start at boot`;
+    const what = `is ${stateOf(shown)}: it should run${also}`;
+    return [{ at: unit, what, fix: `systemctl ${isEnabled ? "start" : "enable --now"} ${unit}` }];
+  }
+  return [
+    ...halted,
+    ...(isEnabled
+      ? []
+      : [
+          {
+            at: unit,
+            what: `is ${links}: it does not start at boot`,
+            fix: `systemctl enable --now ${unit}`,
+          },
+        ]),
+  ];
+}
+
+const stateOf = ({ active, sub }: ShownUnit): string =>
+  sub.startsWith("auto-restart") ? "waiting to be started again" : active;
+
+/** A program that was removed runs on, and does not start again. */
+function lostProgram({ unit, command }: ShownUnit, runs: boolean): Finding[] {
+  const [program = ""] = command.split(" ");
+  if (!runs || !program.startsWith("/") || existsSync(program)) return [];
+  const name = program.slice(program.lastIndexOf("/") + 1);
+  const what = `its program ${program} does not exist: it cannot start`;
+  return [
+    {
+      at: unit,
+      what,
+      fix: `Install ${program} again (apt-get install ${name}), then systemctl restart ${unit}`,
+    },
+  ];
+}
+
+function haltedFindings({ unit, group, freezer }: ShownUnit): Finding[] {
+  if (freezer === "frozen")
+    return [{ at: unit, what: "is frozen (systemctl freeze)", fix: `systemctl thaw ${unit}`, stalls: true }];
+  const pids = stoppedProcesses(group);
+  if (pids.length === 0) return [];
+  const what = `its process ${pids.join(" and ")} was stopped by a signal, and does nothing`;
+  return [{ at: unit, what, fix: `systemctl kill --signal=SIGCONT ${unit}`, stalls: true }];
+}
+
+const SHOW_SECONDS = 30;
