@@ -15,6 +15,7 @@ import { missingRoom } from "./room.js";
 import { replayGate } from "./replayGate.js";
 import { rollBack, tellOfRollBack } from "./rollBack.js";
 import { formatStep } from "./serviceSteps.js";
+import { planOpenings } from "./openDirectories.js";
 import { formatMode, mergeModes, planModes, unreadable } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
 import { logsToBe } from "./logs.js";
@@ -130,6 +131,7 @@ async function makePlan(
   const { changes: modes, unreached } = systemd
     ? await planModes(deployment)
     : { changes: [], unreached: [] };
+  const opened = systemd && last !== undefined ? await planOpenings(deployment, last.directories) : [];
   const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
   const checked = await checkStaged(store, delivered, systemd);
   const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
@@ -149,7 +151,7 @@ async function makePlan(
       services: deployment.services,
       files,
       edits: settings.edits,
-      modes,
+      modes: [...opened, ...modes],
       domainOnly: isDomainOnly(deployment, last, files),
       now: units,
       wanted: await wantedUnits(delivered, last),
@@ -170,7 +172,7 @@ async function makePlan(
     systemd && checked.config !== undefined ? await unreadable(deployment, checked.config) : [];
   const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
   const logs = await logsToBe(delivered);
-  return { files, directories, settings, modes, steps, preview, units, warnings, logs, drift };
+  return { files, directories, settings, modes, opened, steps, preview, units, warnings, logs, drift };
 }
 
 async function carryOutOrRollBack(
@@ -302,14 +304,14 @@ function identityOf(last: GoodState | undefined, options: ActivationOptions): Pi
 }
 
 /** A plan as lines of text; empty if there is nothing to do. */
-export function formatPlan({ files, settings, modes, steps, drift, preview }: Plan): string[] {
+export function formatPlan({ files, settings, modes, opened, steps, drift, preview }: Plan): string[] {
   const lines = steps.flatMap((step) => [
     formatStep(step),
     ...(step.do === "files"
       ? [
           ...files.map(formatChange),
           ...editedPaths(settings.edits).map((path) => `${path}: application settings`),
-          ...modes.map(formatMode),
+          ...[...opened, ...modes].map(formatMode),
         ].map((line) => `  ${line}`)
       : []),
   ]);

@@ -13,7 +13,9 @@ import { readTrustedSync } from "../../runtime/load/trustedFile.js";
 import { differences, type FileState, observe } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
+import { closedToProxy, openings } from "./openDirectories.js";
 import { foreignDirectories } from "./preconditions.js";
+import { userOfProcess } from "../diagnosis/closedPaths.js";
 import { run } from "../diagnosis/command.js";
 import { contentsBefore, type GoodState, goodFiles, keptFiles, Store } from "./store.js";
 import { unitFindings } from "./unitDrift.js";
@@ -51,7 +53,10 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
     deployment,
     drift: {
       store: findings,
-      files: last === undefined ? [] : await fileFindings(store, last),
+      files:
+        last === undefined
+          ? []
+          : [...(await fileFindings(store, last)), ...(await closedFindings(store, last, loaded))],
       units: await unitFindings(deployment, loaded, { store, again: again(store) }),
       ...firewallOf(store, deployment, loaded),
       ...(loaded.proxy === undefined
@@ -179,6 +184,21 @@ async function fileFindings(store: Store, last: GoodState): Promise<Finding[]> {
     if (!findings.some(({ at }) => path.startsWith(`${at}/`)))
       findings.push({ at: path, what: message, fix });
   return findings;
+}
+
+/** Directories that the proxy's user cannot enter. A file that it cannot read has another mode than it was given. */
+async function closedFindings(store: Store, last: GoodState, { units }: Loaded): Promise<Finding[]> {
+  const { deployment, directories } = last;
+  const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
+  const user = userOfProcess(service?.mainPid ?? 0);
+  const closed = await closedToProxy(deployment, user);
+  const opened = openings(closed, deployment, directories).map(({ path }) => path);
+  return closed.flatMap((at) => {
+    const found = statIfThere(at);
+    if (found?.isDirectory() !== true) return [];
+    const what = `the proxy's user cannot enter it (${octal(found.mode)}): the proxy does not start again`;
+    return [{ at, what, fix: opened.includes(at) ? again(store) : `chmod o+x ${at}` }];
+  });
 }
 
 function differing(found: FileState, wanted: FileState): string {

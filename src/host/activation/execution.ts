@@ -61,6 +61,7 @@ const UPGRADE_MS = 120_000;
 
 async function writeFiles(store: Store, plan: Plan, report: Report): Promise<void> {
   await makeDirectories(store, plan.directories);
+  await makeModes(plan.opened, report);
   for (const change of plan.files) {
     if (sameState(change.now, change.to)) continue;
     await putState(store, change.path, change.to);

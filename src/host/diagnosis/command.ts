@@ -7,11 +7,12 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs a command to its end. Never rejects. */
+/** Runs a command to its end, as another user if one is given. Never rejects. */
 export function run(
   command: readonly [string, ...string[]],
   seconds: number,
   environment: Readonly<Record<string, string>> = {},
+  user?: { readonly uid: number; readonly gid: number },
 ): Promise<Outcome> {
   const [program, ...args] = command;
   return new Promise((resolve) => {
@@ -20,6 +21,8 @@ export function run(
       maxBuffer: 16 << 20,
       // This program reads the messages.
       env: { ...process.env, LC_ALL: "C.UTF-8", ...environment },
+      // Another user may not be able to enter the directory of this process.
+      ...(user === undefined ? {} : { ...user, cwd: "/" }),
     };
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve({ code: 0, stdout, stderr });
