@@ -67,9 +67,9 @@ test("everything visible from another machine is in order", async () => {
   expect(out).toMatch(/^ok {5}Exactly the right ports are open$/m);
   expect(out).toMatch(/^ok {5}Expected response: media file$/m);
   expect(out).toMatch(
-    /^\? {6}Every delivered file is as delivered \[files\]\n {18}This can only be seen on the host: run `portico doctor` there\.$/m,
+    /^- {6}Every delivered file is as delivered \[files\]\n {18}This can only be seen on the host: run `portico doctor` there\.$/m,
   );
-  expect(out).toMatch(/\n\d+ rows: 9 ok, 0 failed, \d+ not checked\n$/);
+  expect(out).toMatch(/\n\d+ rows: 9 ok, 0 failed, \d+ not asked\n$/);
 });
 
 test("a row that is in order is one line; one that failed says why, what was seen, and what to do", async () => {
@@ -82,7 +82,7 @@ test("a row that is in order is one line; one that failed says why, what was see
   expect(out).toMatch(
     /^\(FAIL\) 302 from the application path \[web-application\]\n {9}cause: {3}see the row `ports`\n {9}seen: {4}The proxy does not respond\.$/m,
   );
-  expect(out).toMatch(/: \d+ ok, 1 failed, \d+ with the cause in another row, \d+ not checked\n$/);
+  expect(out).toMatch(/: \d+ ok, 1 failed, \d+ with the cause in another row, \d+ not asked\n$/);
 });
 
 test("the host is asked by the name that is given", async () => {

@@ -169,7 +169,7 @@ const CASES = Array.from<
     "nobody activated it",
     without("drift"),
     all(["activation", "files", "units", "running", "firewall"], "unknown"),
-    ["files", /the deployment says nothing about it/],
+    ["files", /could not be determined: the host gave no answer/],
   ],
   [
     "the store",
@@ -925,6 +925,40 @@ const CASES = Array.from<
     ["response: media file", /no image file was found/],
   ],
   [
+    "another program has a port",
+    {
+      processes: { silentWorkers: [], strangers: [{ ...finding, what: "nginx (pid 812) listens there" }] },
+      ...responses({ redirect: errorPage(404), web: errorPage(404) }),
+    },
+    {
+      proxy: "failed",
+      "server-name": "because proxy",
+      "response: application over http": "because proxy",
+    },
+    ["proxy", /another program has a port of the proxy[^]*nginx \(pid 812\) listens there/],
+  ],
+  [
+    "the main process hangs",
+    { processes: { silentMaster: "no response within 5 s", silentWorkers: [], strangers: [] } },
+    { proxy: "failed" },
+    [
+      "proxy",
+      /does not respond[^]*its main process \d+ does not respond: no response within 5 s[^]*systemctl restart/,
+    ],
+  ],
+  [
+    "a worker hangs",
+    {
+      processes: { silentWorkers: [812], strangers: [] },
+      ...responses({ all: failure("ETIMEDOUT") }),
+    },
+    {
+      proxy: "failed",
+      ...all(["server-name", "web-application", ...RESPONSES], "because proxy"),
+    },
+    ["proxy", /worker 812 does not respond[^]*replaces such a worker after 30 s/],
+  ],
+  [
     "a daemon that is down, and its unit does not run",
     {
       ...responses({ fileServer: errorPage(502) }),
@@ -989,7 +1023,7 @@ test("what each row asks, and the cause and the fix of all that is found, in who
 "activation: The last activation is complete, and can be undone
   ? This can only be seen on the host: run \`portico doctor\` there.
   ? This cannot be determined: there is no deployment document.
-  ? This cannot be determined: the deployment says nothing about it.
+  ? This could not be determined: the host gave no answer, or this needs root.
   an activation was cut off, or its store is damaged; fix: mend it
 files: Every delivered file is as delivered
   files are not as they were delivered; fix: mend it
@@ -1003,8 +1037,11 @@ proxy: The proxy is running, and starts at boot
   ? The state of the units can only be seen on the host: run \`portico doctor\` there.
   ? The state of the units cannot be determined: there is no deployment document.
   the proxy does not run, or is not enabled; fix: systemctl enable --now portico.socket portico.service; if that fails: journalctl -u portico.service
-  ? The state of the units cannot be determined: the deployment says nothing about it.
+  ? The state of the units could not be determined: the host gave no answer, or this needs root.
   the proxy does not run, or is not enabled; fix: systemctl unmask portico.service && systemctl enable --now portico.service; if that fails: journalctl -u portico.service
+  another program has a port of the proxy; fix: mend it
+  the main process of the proxy does not respond to commands; fix: systemctl restart portico.service; journalctl -u portico.service
+  workers of the proxy hang, and their clients wait; fix: The main process replaces such a worker after 30 s. If it comes again: systemctl restart portico.service; journalctl -u portico.service
 running: The proxy runs the installed release
   the proxy runs another release or config than the installed one; fix: mend it
   ? The running proxy cannot be queried.
@@ -1046,10 +1083,10 @@ media-permissions: No 403 on media
   the proxy does not follow a symbolic link on the path of a served directory; fix: Remove the link. To serve its target, use the path of the target in the route, or set symlinks to "anywhere".
   the media file or one of its directories is not readable by others; fix: chmod 0; chmod 1; chmod 2; chmod 3; chmod 4; chmod 5; chmod 6; chmod 7; chmod 8; chmod 9
   ? /opt/sync/media: (no response)
-  ? Whether other users can read /opt/sync/media cannot be determined: the deployment says nothing about it.
+  ? Whether other users can read /opt/sync/media could not be determined: the host gave no answer, or this needs root.
 avatar: No damaged avatar image
   the avatar path is not world readable; fix: chmod 1
-  ? Whether other users can read /opt/sync/avatars cannot be determined: the deployment says nothing about it.
+  ? Whether other users can read /opt/sync/avatars could not be determined: the host gave no answer, or this needs root.
 web-application: 302 from the application path
   the fastcgi start variant is used in the service unit; fix: Make the unit's ExecStart end in \`start\`, then run systemctl daemon-reload and restart it.
   the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit, and that it runs and listens on http://127.0.0.1:8000; fix: Make the daemon listen on http://127.0.0.1:8000 and speak HTTP; its log has the details. systemctl start web.service
@@ -1062,10 +1099,10 @@ public-urls: Upload and view work after login
   items of the application's settings are not as deployed; fix: Run \`portico settings apply\`, then restart the daemons that read the files.
   items of the application's settings are not as deployed; fix: Change the items in the application's web settings, which take priority over the files; then restart the application.
   ? /etc/x: cannot be read
-  ? The application's settings cannot be determined: the deployment says nothing about it.
+  ? The application's settings could not be determined: the host gave no answer, or this needs root.
 directories: Other users can read the files of static routes
   ? Whether other users can read /opt/sync/media and /usr/share/portico/default can only be seen on the host: run \`portico doctor\` there.
-  ? Whether other users can read /usr/share/portico/default cannot be determined: the deployment says nothing about it.
+  ? Whether other users can read /usr/share/portico/default could not be determined: the host gave no answer, or this needs root.
   a file that a static route serves, or a directory on its way, is not readable by others; fix: chmod 1
   ? /usr/share/portico/default: (2: none)
 settings: The application's other settings are as deployed

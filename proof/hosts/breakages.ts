@@ -38,6 +38,8 @@ export interface Breakage {
   readonly rows: readonly string[];
   /** What the first of them says: its cause, what was seen, its fix. */
   readonly message?: Said;
+  /** Rows that cannot know their answer then. */
+  readonly unknown?: readonly string[];
   /** What is not served until it is fixed. */
   readonly down?: readonly Service[];
   /**
@@ -254,6 +256,17 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
+    name: "another program has port 80 before the proxy",
+    breaks: `systemctl stop portico.socket portico.service; systemd-run --unit=thief --quiet /usr/lib/portico/node -e 'require("http").createServer((q, r) => r.writeHead(404).end("thief")).listen(80, "0.0.0.0")'; sleep 1; systemctl start portico.socket; true`,
+    rows: ["proxy"],
+    message:
+      "another program has a port of the proxy … listens there … systemctl disable --now thief.service",
+    down: ALL,
+    heals:
+      "systemctl stop thief; systemctl reset-failed portico.socket; systemctl enable --now portico.socket portico.service",
+    remedy: "stop the other program, and start the proxy",
+  },
+  {
     name: "the proxy is not enabled",
     breaks: "systemctl disable portico.socket portico.service 2>&1",
     rows: ["proxy"],
@@ -265,6 +278,21 @@ const SYSTEM: readonly Breakage[] = [
     breaks: "kill -9 $(systemctl show -P MainPID portico); sleep 4",
     rows: [],
     heals: "itself",
+  },
+  {
+    name: "the control socket of the proxy is removed",
+    breaks: "rm /run/portico/control.sock",
+    rows: ["proxy"],
+    message: "does not respond to commands … systemctl restart portico.service",
+    heals: "systemctl restart portico.service",
+  },
+  {
+    name: "nft is removed",
+    breaks: "mv /usr/sbin/nft /root/",
+    rows: [],
+    unknown: ["firewall"],
+    heals: "mv /root/nft /usr/sbin/",
+    remedy: "`apt-get install nftables`",
   },
   {
     name: "a worker is killed",
@@ -436,6 +464,14 @@ const LOG_FILES: readonly Breakage[] = [
     message: "nothing rotates the logs … /usr/sbin/logrotate: does not exist … apt-get install logrotate",
     heals: "mv /root/logrotate /usr/sbin/",
     remedy: "`apt-get install logrotate`",
+  },
+  {
+    name: "logrotate fails",
+    breaks: "echo '}' > /etc/logrotate.d/broken; systemctl start logrotate.service; true",
+    rows: ["rotation"],
+    message: "logrotate.service: has failed … systemctl restart logrotate.service",
+    heals: "rm /etc/logrotate.d/broken && systemctl restart logrotate.service",
+    remedy: "correct the file that the journal names, and restart `logrotate.service`",
   },
   {
     name: "the timer of logrotate is disabled",

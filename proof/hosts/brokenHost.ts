@@ -21,6 +21,10 @@ export async function diagnosis(site: FileSyncHost, options = ""): Promise<Diagn
 export const failed = ({ rows }: Diagnosis): string[] =>
   rows.flatMap(({ id, status }) => (status === "failed" ? [id] : []));
 
+/** Rows without an answer that were asked. */
+export const notKnown = ({ rows }: Diagnosis): string[] =>
+  rows.flatMap(({ id, status, notAsked }) => (status === "unknown" && notAsked !== true ? [id] : []));
+
 /** What clients outside get of everything that is served. */
 export async function notServed(site: FileSyncHost): Promise<string[]> {
   const ask = Object.entries(SERVICES).map(([name, service]) => {
@@ -63,7 +67,7 @@ function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): v
   describe(about, () => {
     test.each(BREAKAGES[about]!)(
       "$name",
-      async ({ breaks, tries, rows, message, down = [], heals, thenAgain }) => {
+      async ({ breaks, tries, rows, unknown, message, down = [], heals, thenAgain }) => {
         await site().host.must(breaks);
         if (tries !== undefined) {
           const { code, stdout, stderr } = await site().host.run(tries.command, { timeoutSeconds: 120 });
@@ -81,7 +85,8 @@ function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): v
           rows: [...rows].sort(),
           down,
         });
-        expect(broken.code).toBe(rows.length === 0 ? 0 : 1);
+        expect(notKnown(broken)).toEqual(expect.arrayContaining([...(unknown ?? [])]));
+        expect(broken.code).toBe(rows.length > 0 ? 1 : unknown === undefined ? 0 : 3);
         if (rows.length > 0) {
           const { cause, evidence, fix } = broken.rows.find(({ id }) => id === rows[0])!;
           expect([cause, ...evidence, fix].join("\n")).toMatch(patternOf(message!));

@@ -63,7 +63,7 @@ const HELP = `
 Checks every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
 and processes with the deployment. Changes nothing. A failed row names the cause, the evidence and the fix.
 A warning names a task, and is not a failure. A failed row that is only a symptom is marked (FAIL), and names the
-row with the cause. A row with ? could not be checked.
+row with the cause. A row with ? could not be checked, and one with - was not asked here.
 Run the command as root on the host: other users may not be able to read the private key, or to see which unit
 a process belongs to.
 
@@ -73,7 +73,8 @@ Examples:
   portico doctor --root ./out/host                  are config and settings below ./out/host right?
   portico doctor --elsewhere --config portico.json --deployment deployment.json --host files.example.org
 
-Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage.`;
+Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage,
+3 nothing failed, but a row has ?.`;
 
 async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
   const databasePassword = process.env[PASSWORD_VARIABLE];
@@ -109,12 +110,14 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
   const gathered = await gather({ ...options, ...(activated === undefined ? {} : { activated }) });
   const rows = gathered.ok ? diagnose(gathered.value) : unreadable(gathered.problems, activated?.drift);
   const failed = rows.filter(({ status }) => status === "failed").length;
+  const open = rows.filter(({ status, notAsked }) => status === "unknown" && notAsked !== true).length;
   output.out(
     flags.json === true
-      ? json({ ok: failed === 0, rows })
+      ? json({ ok: failed + open === 0, rows })
       : `${rows.map(formatRow).join("")}${summary(rows)}\n`,
   );
-  return failed === 0 ? EXIT.ok : EXIT.failed;
+  if (failed > 0) return EXIT.failed;
+  return open > 0 ? EXIT.unknown : EXIT.ok;
 }
 
 const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
@@ -131,7 +134,8 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
 function formatRow(row: DiagnosisRow): string {
   // The title of an expected response is its id.
   const id = row.status === "ok" || row.id.startsWith("response: ") ? "" : ` [${row.id}]`;
-  const lines = [`${LABELS[row.status]}${row.title}${id}`];
+  const label = row.notAsked === true ? "-      " : LABELS[row.status];
+  const lines = [`${label}${row.title}${id}`];
   // Some of it is the name of a file or a process of another user, which must not look like a row.
   const more = (label: string, text: string): number =>
     lines.push(`         ${label.padEnd(9)}${printableValue(text)}`);
@@ -148,8 +152,11 @@ function summary(rows: readonly DiagnosisRow[]): string {
     rows.filter((row) => row.status === status).length;
   const symptoms = count("explained") === 0 ? "" : `, ${count("explained")} with the cause in another row`;
   const warnings = count("warning") === 0 ? "" : `, ${count("warning")} with a warning`;
-  const unknown = count("unknown") === 0 ? "" : `, ${count("unknown")} not checked`;
-  return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${warnings}${unknown}`;
+  const skipped = rows.filter(({ notAsked }) => notAsked === true).length;
+  const open = count("unknown") - skipped;
+  const unknown = open === 0 ? "" : `, ${open} not known`;
+  const unasked = skipped === 0 ? "" : `, ${skipped} not asked`;
+  return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${warnings}${unknown}${unasked}`;
 }
 
 function publicAddress(value: string, all: string[] = []): string[] {

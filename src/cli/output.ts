@@ -46,7 +46,7 @@ export function escapingControls(output: Output): Output {
 }
 
 /** Every exit code of the command. */
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, unknown: 3 } as const;
 
 /** The output of a command that cannot continue, in the requested form. */
 export const refusal = (file: string, problems: readonly Problem[], inJson: boolean | undefined): string =>

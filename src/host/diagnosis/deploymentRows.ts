@@ -10,6 +10,9 @@ import {
   explained,
   failedBy,
   failure,
+  hasStrangers,
+  isStalled,
+  notAsked,
   notSeen,
   ok,
   outage,
@@ -50,6 +53,7 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
     ...(responseFault(evidence, code) ?? stoppedFaults(evidence, code)),
   ];
   const [first] = faults;
+  if (first !== undefined && hasStrangers(evidence) && failed.has("proxy")) return explained("proxy");
   if (first !== undefined) {
     const seen = faults.flatMap((fault) => fault.evidence);
     return failure(first.cause, seen, first.fix);
@@ -58,7 +62,14 @@ function askRow(code: string, evidence: Evidence, failed: ReadonlySet<string>): 
   if (hasItems(evidence, code)) return askItems(evidence);
   const responses = responsesOf(evidence, code);
   if (responses.length > 0) return ok(...responses.slice(0, 1).map(describe));
-  return outage(evidence, failed) ?? unknown("No response for this row was received.");
+  const isPaused = evidence.pauses !== undefined;
+  if (isPaused) return notAsked("A command makes the proxy refuse the requests of this row.");
+  return (
+    outage(evidence, failed) ??
+    (isStalled(evidence) && failed.has("units")
+      ? explained("units")
+      : (evidence.place === "host" ? unknown : notAsked)("No response for this row was received."))
+  );
 }
 
 /** Directories that static routes serve, as far as the deployment has no row for them. */

@@ -9,6 +9,7 @@ import type { TreePermissions } from "./treePermissions.js";
 import type { UnfollowedLink } from "./unfollowedLinks.js";
 import type { ProbeOutcome } from "./probe.js";
 import type { Units } from "./hostFacts.js";
+import type { ProxyProcesses } from "./proxyProcesses.js";
 
 /**
  * All evidence of a diagnosis, gathered once and then only evaluated. Facts that could not be determined are undefined,
@@ -46,6 +47,8 @@ export interface Evidence {
   readonly space?: readonly Finding[];
   /** Certificates that the running proxy serves; undefined where none is by ACME, or it could not be asked. */
   readonly certificates?: readonly ListedCertificate[];
+  /** Processes that do not respond, and others that have the proxy's ports; only on the host. */
+  readonly processes?: ProxyProcesses;
   /** The health listener's response to `/readyz`; only on the host, and only with a health listener in the config. */
   readonly health?: ProbeOutcome;
   /** Servers of upstreams that have several; undefined where there are none, or the proxy could not be asked. */

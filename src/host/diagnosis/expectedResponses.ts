@@ -379,6 +379,7 @@ function lost({ name, request, causes = [] }: ExpectedRow): ExpectedResponse {
     notProbed: {
       reason: `the config has no virtual server \`${server}\``,
       fix: "deploy config and expected responses together",
+      isUnclear: true,
     },
   };
 }

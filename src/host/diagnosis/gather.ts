@@ -41,6 +41,7 @@ import { checkTrees, servedTrees } from "./treePermissions.js";
 import { installedUnitProblems } from "./unitPaths.js";
 import { certificatesWithTrustedFixes } from "./trustedFixes.js";
 import { probe, type ProbeOptions } from "./probe.js";
+import { seeProcesses } from "./proxyProcesses.js";
 import { unfollowedLinks } from "./unfollowedLinks.js";
 import { seeUpstreamServers } from "./upstreamServers.js";
 import { isWanted, shownValue } from "./storedSettings.js";
@@ -242,6 +243,7 @@ async function hostEvidence(
     control === undefined ? undefined : seeUpstreamServers(config, control, CONTROL_MS),
   ]);
   const unit = units?.proxy;
+  const processes = await seeProcesses(config, units, control, CONTROL_MS);
   const rotation = deployment === undefined ? undefined : await rotationFindings(deployment);
   const unitProblems = await installedUnitProblems(deployment?.files ?? []);
   await missingPieces();
@@ -253,6 +255,7 @@ async function hostEvidence(
     space: await scarceSpace([...FILLED, ...logPaths(config).map((path) => dirname(path))]),
     ...(rotation === undefined ? {} : { rotation }),
     ...(options.activated === undefined ? {} : { drift: options.activated.drift }),
+    processes,
     configProblems: [...(loaded.ok ? [] : loaded.problems), ...unitProblems],
     configWarnings: loaded.ok ? loaded.value.warnings : [],
     sockets: listeningSockets(),

@@ -1,7 +1,18 @@
 import { canonicalAddress, endpoint, type EngineRow, isLoopback, isWildcard } from "../../model/index.js";
 import { KNOWN_VERSIONS } from "../../runtime/sockets/node/probe.js";
 import type { Evidence, Finding } from "./evidence.js";
-import { explained, failure, notSeen, ok, type Question, unknown, type Verdict, warning } from "./verdict.js";
+import {
+  explained,
+  failure,
+  isStalled,
+  notAsked,
+  notSeen,
+  ok,
+  type Question,
+  unknown,
+  type Verdict,
+  warning,
+} from "./verdict.js";
 
 /**
  * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still as they were.
@@ -76,7 +87,7 @@ export const NODE_QUESTION: Question<EngineRow> = {
 function askNodeFixes({ node }: Evidence): Verdict {
   const { version, path, fixes } = node!;
   const seen = `Node ${version} (${path})`;
-  if (fixes === undefined) return unknown(`${seen} is newer than this release of Portico.`);
+  if (fixes === undefined) return notAsked(`${seen} is newer than this release of Portico.`);
   const line = `${seen}: ${fixes.text}`;
   if (fixes.state === "fixed") return ok(line);
   return warning(
@@ -101,10 +112,13 @@ function askUnits(evidence: Evidence): Verdict {
   return judged(evidence, evidence.drift?.units, "units are not as they were delivered");
 }
 
-function askRunning(evidence: Evidence): Verdict {
+function askRunning(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const { drift } = evidence;
-  if (drift !== undefined && drift.running === undefined)
-    return unknown("The running proxy cannot be queried.");
+  if (drift !== undefined && drift.running === undefined) {
+    const silent = "The running proxy cannot be queried.";
+    if (failed.has("proxy")) return explained("proxy", silent);
+    return isStalled(evidence) && failed.has("units") ? explained("units", silent) : unknown(silent);
+  }
   return judged(evidence, drift?.running, "the proxy runs another release or config than the installed one");
 }
 
@@ -209,11 +223,17 @@ function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<stri
 /** Findings listed in one row; the next run shows the others. */
 const LISTED_MAX = 12;
 
-function judged(evidence: Evidence, findings: readonly Finding[] | undefined, cause: string): Verdict {
+/** @param facts what that are shown beside the findings */
+export function judged(
+  evidence: Evidence,
+  findings: readonly Finding[] | undefined,
+  cause: string,
+  facts: readonly string[] = [],
+): Verdict {
   if (findings === undefined) return notSeen(evidence, "This");
   if (findings.length === 0) return ok();
   const more = findings.length > LISTED_MAX ? [`… and ${findings.length - LISTED_MAX} more`] : [];
   const seen = findings.slice(0, LISTED_MAX).map(({ at, what }) => `${at}: ${what}`);
   const fixes = [...new Set(findings.slice(0, LISTED_MAX).map(({ fix }) => fix))];
-  return failure(cause, [...seen, ...more], fixes.join("; "));
+  return failure(cause, [...seen, ...more, ...facts], fixes.join("; "));
 }

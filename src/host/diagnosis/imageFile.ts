@@ -72,6 +72,8 @@ export async function imageFor(
 export interface NotProbed {
   readonly reason: string;
   readonly fix: string;
+  /** Something keeps the question from an answer, and nobody chose that. */
+  readonly isUnclear?: true;
 }
 
 /** Why no image is requested. */
@@ -81,4 +83,4 @@ export const noImage = (directory = "the directory of its route", unseen: Proble
         reason: `no image file was found in ${directory}`,
         fix: "put an image file there, or name one to `portico check` or `doctor` with --image-path (--root: the folder above)",
       }
-    : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix };
+    : { reason: `${unseen.path}: ${unseen.message} [${unseen.code}]`, fix: unseen.fix, isUnclear: true };

@@ -124,6 +124,7 @@ function readOr(file: string): string {
 const READ_FROM = "/etc/logrotate.d/";
 const PROGRAM = "/usr/sbin/logrotate";
 const TIMER = "logrotate.timer";
+const SERVICE = "logrotate.service";
 
 /**
  * Reasons why the logs of a deployment are not rotated: its file for logrotate needs the program and a timer.
@@ -135,9 +136,13 @@ export async function rotationFindings({ files }: Deployment): Promise<Finding[]
   if (own === undefined) return undefined;
   if (!existsSync(PROGRAM))
     return [{ at: PROGRAM, what: "does not exist", fix: "apt-get install logrotate" }];
-  const shown = await showUnits([TIMER], SHOW_SECONDS);
+  const shown = await showUnits([TIMER, SERVICE], SHOW_SECONDS);
   if ("code" in shown) return undefined;
-  const [timer] = shown;
+  const [timer, service] = shown;
+  if (service!.active === "failed") {
+    const fix = `Correct what its journal names (journalctl -u ${SERVICE}), then systemctl restart ${SERVICE}`;
+    return [{ at: SERVICE, what: "has failed: its last run did not rotate every log", fix }];
+  }
   if (timer!.load === "not-found" && existsSync("/etc/cron.daily/logrotate")) return [];
   const fix = `systemctl unmask ${TIMER}; systemctl enable --now ${TIMER}`;
   if (timer!.active !== "active")

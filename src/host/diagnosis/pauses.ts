@@ -28,6 +28,13 @@ export function withoutPaused(
   const isAllowed = withinRanges(allow);
   return rows.map((row) => {
     const { server, request } = row;
+    // Its requests are HEAD and GET, which only a quiesce of reads refuses.
+    if (
+      row.upstream !== undefined &&
+      pauses.quiesce?.reads === true &&
+      pauses.quiesce.refusesSince !== undefined
+    )
+      return { ...row, notProbed: QUIESCED };
     const closed = pauses.maintenance.some((one) => one.server === undefined || one.server === server);
     // A host asks its own address from this address.
     if (server === undefined || !closed || isAllowed(request.address)) return row;
@@ -38,6 +45,12 @@ export function withoutPaused(
     };
   });
 }
+
+const QUIESCED = {
+  reason: "requests to upstreams are refused for a command under portico quiesce",
+  fix: "wait until the command has ended",
+  unseen: true,
+} as const;
 
 /** A row of `portico doctor`. */
 export function judgePauses({ maintenance, quiesce }: ListedPauses): Verdict {

@@ -11,6 +11,7 @@ import {
   NODE_FIXES_QUESTION,
   NODE_QUESTION,
   ROTATION_QUESTION,
+  judged,
   SERVING_QUESTIONS,
 } from "./hostRows.js";
 import {
@@ -18,6 +19,9 @@ import {
   type DiagnosisRow,
   explained,
   failure,
+  hasStrangers,
+  isStalled,
+  notAsked,
   notSeen,
   ok,
   outage,
@@ -145,16 +149,33 @@ function askConfig(evidence: Evidence): Verdict {
   return ok(...configWarnings.map(short));
 }
 
-function askProxy(evidence: Evidence): Verdict {
+const RESTART = (unit: string): string => `systemctl restart ${unit}; journalctl -u ${unit}`;
+
+function askProxy(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const { units } = evidence;
   if (units?.proxy === undefined) return notSeen(evidence, "The state of the units");
   const { proxy, proxySocket } = units;
+  const { strangers = [], silentMaster, silentWorkers = [] } = evidence.processes ?? {};
   const own = proxySocket === undefined ? [proxy] : [proxySocket, proxy];
   const seen = own.map(
     (unit) =>
       `${unit.name}: ${unit.load === "masked" ? "masked, " : ""}${unit.state}, ${unit.enabled ? "enabled" : "not enabled"}`,
   );
-  if (own.every((unit) => unit.state === "active" && unit.enabled)) return ok(...seen);
+  if (strangers.length > 0)
+    return judged(evidence, strangers, "another program has a port of the proxy", seen);
+  const isUp = own.every((unit) => unit.state === "active" && unit.enabled);
+  const hangs = silentMaster !== undefined || silentWorkers.length > 0;
+  if (isUp && hangs && failed.has("units") && isStalled(evidence)) return explained("units", ...seen);
+  if (isUp && silentMaster !== undefined) {
+    const what = `${proxy.name}: its main process ${proxy.mainPid} does not respond: ${silentMaster}`;
+    return failure("the main process of the proxy does not respond to commands", [what], RESTART(proxy.name));
+  }
+  if (isUp && silentWorkers.length > 0) {
+    const what = `${proxy.name}: worker ${silentWorkers.join(" and ")} does not respond`;
+    const fix = `The main process replaces such a worker after 30 s. If it comes again: ${RESTART(proxy.name)}`;
+    return failure("workers of the proxy hang, and their clients wait", [what], fix);
+  }
+  if (isUp) return ok(...seen);
   const names = own.map((unit) => unit.name).join(" ");
   const masked = own.filter(({ load }) => load === "masked").map(({ name }) => name);
   const unmask = masked.length === 0 ? "" : `systemctl unmask ${masked.join(" ")} && `;
@@ -165,6 +186,7 @@ function askProxy(evidence: Evidence): Verdict {
 function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   if (evidence.place === "folder") return notSeen(evidence, "Which virtual server responds");
   const responses = responsesOf(evidence);
+  if (hasStrangers(evidence) && failed.has("proxy")) return explained("proxy");
   const missing = responses.filter(
     ({ checked, response }) =>
       checked.code === SERVER_NAME && response.status === 404 && isOwnErrorPage(response),
@@ -203,7 +225,7 @@ function askSettings(evidence: Evidence): Verdict {
 function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const { publicAddresses = [] } = evidence;
   if (publicAddresses.length === 0)
-    return unknown("No public address is known: set it with --public-address.");
+    return notAsked("No public address is known: set it with --public-address.");
   const seen = publicAddresses.map(({ address, own, outcome }) =>
     "failure" in outcome
       ? `${address}: ${outcome.failure.message}`
@@ -214,7 +236,7 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   if (failed.has("addresses")) return explained("addresses", ...seen);
   // Behind a provider's NAT there is only the host, and clients are outside.
   if (silent.every(({ translatedTo }) => translatedTo !== undefined))
-    return unknown(`${seen.join("; ")}. Check from outside: portico doctor --elsewhere.`);
+    return notAsked(`${seen.join("; ")}. Check from outside: portico doctor --elsewhere.`);
   const inside = responsesOf(evidence);
   if (inside.length === 0)
     return (
@@ -259,7 +281,8 @@ function responseQuestion(seen: SeenResponse): Question {
     id: `response: ${row.name}`,
     title: `Expected response: ${row.name}`,
     ask: (evidence, failed) => {
-      if (outcome === undefined) return unknown(checked.cause!);
+      if (outcome === undefined)
+        return row.notProbed?.isUnclear === true ? unknown(checked.cause!) : notAsked(checked.cause!);
       if (checked.pass) return ok(describe(seen));
       const cause = explanation(seen, evidence, failed);
       if (cause !== undefined) return explained(cause, describe(seen));
@@ -271,9 +294,6 @@ function responseQuestion(seen: SeenResponse): Question {
 /** Whether a row is only about the Server field, which the responses of all others have too. */
 const isOnServer = ({ expected }: SeenResponse["row"]): boolean =>
   expected.every(({ field }) => field === "Server");
-
-/** Whether processes that were stopped keep requests waiting. */
-const isStalled = ({ drift }: Evidence): boolean => drift?.units.some(({ stalls }) => stalls) === true;
 
 /** Whether nothing listens where the proxy sends a request to, and one of the daemons does not run. */
 function isUnserved(
@@ -301,6 +321,7 @@ function explanation(
   if (outcome === undefined || "failure" in outcome)
     return of(...OUTAGES) ?? (isStalled(evidence) ? of("units") : undefined);
   const { response } = outcome;
+  if (hasStrangers(evidence)) return of("proxy");
   if (isUnserved(row, response.status, evidence)) return of(checked.code ?? "units", "units");
   if (response.status === 404 && isOwnErrorPage(response)) return of("server-name", "config", "proxy");
   if (row.unversioned && isVersioned(response.headers["server"])) {

@@ -18,12 +18,16 @@ export interface DiagnosisRow {
   readonly fix?: string;
   /** Id of the row that explains this one. */
   readonly because?: string;
+  /** Of `unknown`: it was not asked, because nobody asked for it here; otherwise it was, and there was no answer. */
+  readonly notAsked?: true;
 }
 
-export type Verdict = Pick<DiagnosisRow, "status" | "cause" | "evidence" | "fix" | "because">;
+export type Verdict = Pick<DiagnosisRow, "status" | "cause" | "evidence" | "fix" | "because" | "notAsked">;
 
 export const ok = (...evidence: string[]): Verdict => ({ status: "ok", evidence });
 export const unknown = (why: string): Verdict => ({ status: "unknown", evidence: [why] });
+/** It cannot be seen from this place, or only with an option; that says nothing about the host. */
+export const notAsked = (why: string): Verdict => ({ ...unknown(why), notAsked: true });
 export const failure = (cause: string, evidence: readonly string[], fix: string): Verdict => ({
   status: "failed",
   cause,
@@ -54,11 +58,11 @@ export interface Question<Id extends string = string> {
 /** Why something could not be checked. */
 export function notSeen({ place, deployment }: Evidence, what: string): Verdict {
   if (place === "elsewhere")
-    return unknown(`${what} can only be seen on the host: run \`portico doctor\` there.`);
-  if (place === "folder") return unknown(`${what} can only be seen where the files are in use.`);
-  const known =
-    deployment === undefined ? "there is no deployment document" : "the deployment says nothing about it";
-  return unknown(`${what} cannot be determined: ${known}.`);
+    return notAsked(`${what} can only be seen on the host: run \`portico doctor\` there.`);
+  if (place === "folder") return notAsked(`${what} can only be seen where the files are in use.`);
+  return deployment === undefined
+    ? notAsked(`${what} cannot be determined: there is no deployment document.`)
+    : unknown(`${what} could not be determined: the host gave no answer, or this needs root.`);
 }
 
 /** A problem as evidence. */
@@ -73,6 +77,12 @@ export function outage({ responses }: Evidence, failed: ReadonlySet<string>): Ve
   const silent = responses.some(({ outcome }) => outcome !== undefined && "failure" in outcome);
   return cause !== undefined && silent ? explained(cause, "The proxy does not respond.") : undefined;
 }
+
+/** Whether processes that were stopped keep requests waiting. */
+export const isStalled = ({ drift }: Evidence): boolean => drift?.units.some(({ stalls }) => stalls) === true;
+
+/** Whether other programs have ports of the proxy: then responses are theirs. */
+export const hasStrangers = ({ processes }: Evidence): boolean => (processes?.strangers.length ?? 0) > 0;
 
 /** Responses that came; with a code, those of requests that a cause with it is known of. */
 export function responsesOf(
