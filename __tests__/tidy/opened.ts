@@ -72,6 +72,8 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/host/diagnosis/logFiles.ts": "reads logs: without waiting",
   "src/host/diagnosis/logState.ts": "reads files of the kernel below /proc",
   "src/host/diagnosis/closedPaths.ts": "reads files of the kernel below /proc",
+  "src/host/diagnosis/defaultRoutes.ts": "reads files of the kernel below /proc",
+  "src/host/diagnosis/proxyProcesses.ts": "reads files of the kernel below /proc",
   "src/host/diagnosis/stoppedProcesses.ts": "reads files of the kernel below /proc and /sys",
   "src/host/applicationSettings/databaseOverrides.ts": "makes a file in a directory that it has made",
   "src/host/activation/bootUnit.ts": "syncs a directory of root's",

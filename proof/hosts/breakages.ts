@@ -380,6 +380,43 @@ const SYSTEM: readonly Breakage[] = [
     heals: "networkctl reconfigure eth0; sleep 3",
   },
   {
+    name: "the host loses its default route",
+    breaks: "ip route del default",
+    rows: ["addresses"],
+    message:
+      "IPv4 default route: is missing … 203.0.113.1 … ip -4 route add default via 203.0.113.1 dev eth0",
+    heals: "networkctl reconfigure eth0; sleep 2",
+  },
+  {
+    name: "a table of another program drops packets to port 443",
+    breaks: `printf 'table ip blocker {\n chain input {\n type filter hook input priority -10; policy accept;\n iif != "lo" tcp dport 443 counter drop\n }\n}\n' | nft -f -`,
+    rows: ["outside"],
+    message:
+      "rules of another table … 203.0.113.10: port 443 cannot be reached … ip blocker input … nft delete rule",
+    down: HTTPS,
+    heals: "nft delete table ip blocker",
+    remedy: "`nft delete rule` with the handle that the row has",
+  },
+  {
+    name: "a table of another program sends port 443 elsewhere, as Docker does",
+    breaks: `printf 'table ip nat {\n chain DOCKER {\n tcp dport 443 redirect to :9999\n }\n chain PREROUTING {\n type nat hook prerouting priority dstnat; policy accept;\n fib daddr type local jump DOCKER\n }\n}\n' | nft -f -`,
+    rows: ["outside"],
+    message:
+      "rules of another table … port 443 cannot be reached … ip nat DOCKER: tcp dport 443 redirect … a container publishes the port",
+    down: HTTPS,
+    heals: "nft delete table ip nat",
+    remedy: "`nft delete rule` with the handle that the row has",
+  },
+  {
+    name: "a table of another program lets in port 22 only, as ufw does",
+    breaks: `printf 'table ip filter {\n chain INPUT {\n type filter hook input priority filter; policy drop;\n iif "lo" accept\n ct state established,related accept\n tcp dport 22 accept\n }\n}\n' | nft -f -`,
+    rows: ["outside"],
+    message: "rules of another table … ip filter INPUT: policy drop … nft insert rule ip filter INPUT",
+    down: ALL,
+    heals: "nft delete table ip filter",
+    remedy: "`nft insert rule`, or `ufw allow 80,443/tcp`",
+  },
+  {
     name: "a disk is full",
     breaks: "mount -t tmpfs -o size=1m full /tmp && dd if=/dev/zero of=/tmp/all bs=1M 2> /dev/null; true",
     rows: ["space"],

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { seeDrift } from "../host/activation/index.js";
+import { runningPrograms, seeDrift } from "../host/activation/index.js";
 import { type DiagnosisOptions, gather } from "../host/diagnosis/gather.js";
 import { diagnose, unreadable } from "../host/diagnosis/rows.js";
 import type { DiagnosisRow } from "../host/diagnosis/verdict.js";
@@ -61,7 +61,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 
 const HELP = `
 Checks every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
-and processes with the deployment. Changes nothing. A failed row names the cause, the evidence and the fix.
+and processes with the deployment. Changes nothing; for a moment it has a network of its own beside the host, to ask from. A failed row names the cause, the evidence and the fix.
 A warning names a task, and is not a failure. A failed row that is only a symptom is marked (FAIL), and names the
 row with the cause. A row with ? could not be checked, and one with - was not asked here.
 Run the command as root on the host: other users may not be able to read the private key, or to see which unit
@@ -94,6 +94,8 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
     control: CONTROL_SOCKET,
+    // Another program that has this code cannot be started in its place.
+    ...(runningPrograms()[1].endsWith(".mjs") ? { programs: runningPrograms() } : {}),
     ...(flags.config === undefined ? {} : { configFile: sourceOf(flags.config, undefined).file }),
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.connect === undefined ? {} : { connect: flags.connect }),

@@ -43,6 +43,7 @@ export const ENGINE_ROWS = [
   DIRECTORIES,
   SETTINGS,
   "hairpin",
+  "outside",
   "rotation",
   "memory",
   "health",

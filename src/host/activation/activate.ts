@@ -1,5 +1,6 @@
 import type { Report } from "./report.js";
 import { awaitCertificates } from "./certificates.js";
+import { defaultRoutes } from "../diagnosis/defaultRoutes.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
 import { type DeploymentIdentity, formatProblem, type Problem, ProblemError } from "../../model/index.js";
 import { type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
@@ -290,6 +291,8 @@ function goodState(
     logs: withLogs(last, plan),
     settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
     modes: mergeModes(last?.modes ?? [], plan.modes),
+    // An activation of the same deployment repairs the host: what the host has lost is not forgotten.
+    defaultRoutes: [...(last?.document === document ? (last.defaultRoutes ?? []) : []), ...defaultRoutes()],
   };
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { DefaultRoute } from "../diagnosis/defaultRoutes.js";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
 import {
   type DeployedFile,
@@ -50,6 +51,8 @@ export interface GoodState {
   readonly logs?: readonly string[];
   /** Edits of the application's own files: one for each item, with its state before the first deployment. */
   readonly settings: readonly SettingsEditRecord[];
+  /** The default routes that the host had while it was seen to serve. */
+  readonly defaultRoutes?: readonly DefaultRoute[];
   /** Permissions of trees that were set, with the permissions before the first deployment. */
   readonly modes?: readonly ModeChange[];
 }

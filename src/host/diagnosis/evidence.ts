@@ -9,6 +9,8 @@ import type { TreePermissions } from "./treePermissions.js";
 import type { UnfollowedLink } from "./unfollowedLinks.js";
 import type { ProbeOutcome } from "./probe.js";
 import type { Units } from "./hostFacts.js";
+import type { ForeignRule } from "./foreignRules.js";
+import type { SeenOutside } from "./fromOutside.js";
 import type { ProxyProcesses } from "./proxyProcesses.js";
 
 /**
@@ -47,6 +49,10 @@ export interface Evidence {
   readonly space?: readonly Finding[];
   /** Certificates that the running proxy serves; undefined where none is by ACME, or it could not be asked. */
   readonly certificates?: readonly ListedCertificate[];
+  /** What a machine beside the host sees; undefined if it was not to be asked. */
+  readonly outside?: SeenOutside;
+  /** Rules of other tables about the ports of the front end; undefined if nft gives no answer. */
+  readonly foreignRules?: readonly ForeignRule[];
   /** Processes that do not respond, and others that have the proxy's ports; only on the host. */
   readonly processes?: ProxyProcesses;
   /** The health listener's response to `/readyz`; only on the host, and only with a health listener in the config. */
@@ -90,6 +96,8 @@ export interface Drift {
   readonly files: readonly Finding[];
   /** Units whose loaded state differs from their files, that do not run, or that are not enabled. */
   readonly units: readonly Finding[];
+  /** Default routes that the host has lost since it was activated. */
+  readonly routes?: readonly Finding[];
   /** The packet filter; undefined without one. */
   readonly firewall?: readonly Finding[];
   /** Why the loaded rules could not be compared. */

@@ -33,6 +33,8 @@ import { missingPieces } from "../../runtime/sockets/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses, mainName, namedHost, type ProbeRequest } from "./expectedResponses.js";
+import { foreignRules } from "./foreignRules.js";
+import { askFromOutside, clientAddresses } from "./fromOutside.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { askRows, judge } from "./liveCheck.js";
 import { logFindings, rotationFindings, scarceSpace } from "./logState.js";
@@ -66,6 +68,8 @@ export interface DiagnosisOptions extends ProbeOptions {
   /** Password of the application's database, to read the settings stored in it (service 2.2). */
   readonly databasePassword?: string;
   readonly databaseOptionFile?: string;
+  /** Node and the runtime, to ask the host from a network namespace; without them it is not asked from outside. */
+  readonly programs?: readonly string[];
   /** The activated deployment, even if its document has changed since, and how the host differs from it. */
   readonly activated?: { readonly drift: Drift; readonly deployment?: Deployment };
 }
@@ -95,9 +99,14 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
       ? hostEvidence(configFile, config, deployment.value, options)
       : elsewhereEvidence(config, deployment.value, target.connect),
   ]);
+  const outside =
+    onHost && pauses === undefined && target.connect === undefined
+      ? await seeOutside(configFile, config, deployment.value, options, host)
+      : {};
   return {
     ok: true,
     value: {
+      ...outside,
       place: options.place,
       config,
       ...(deployment.value === undefined ? {} : { deployment: deployment.value }),
@@ -271,6 +280,33 @@ async function hostEvidence(
     links,
   };
 }
+
+/** Asks from a network beside the host, where this program may make one; and looks for rules in the way there. */
+async function seeOutside(
+  configFile: string,
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  { programs, deploymentFile, host, timeoutMs }: DiagnosisOptions,
+  { units }: Partial<Evidence>,
+): Promise<Pick<Evidence, "outside" | "foreignRules">> {
+  if (programs === undefined || process.geteuid!() !== 0) return {};
+  const ports = [...new Set(config.listeners.map(({ port }) => port))];
+  const rules = await foreignRules(ports, deployment?.services.keepalived !== undefined);
+  const seen = rules === undefined ? {} : { foreignRules: rules };
+  // Why nothing responds then has other rows.
+  if (units !== undefined && units.proxy?.state !== "active") return seen;
+  const outside = await askFromOutside(clientAddresses(ownAddresses(), deployment), {
+    programs,
+    configFile,
+    timeoutMs: Math.min(timeoutMs, OUTSIDE_MS),
+    ...(existsSync(deploymentFile) ? { deploymentFile } : {}),
+    ...(host === undefined ? {} : { host }),
+  });
+  return { outside, ...seen };
+}
+
+/** The network is in this machine, so nothing takes long on it. */
+const OUTSIDE_MS = 4_000;
 
 function nodeSeen(): NodeSeen {
   const { node: version } = process.versions;

@@ -183,6 +183,13 @@ function askAddresses(evidence: Evidence): Verdict {
   const lacking = [...new Set([...given, ...listened])].filter((address) => !ownAddresses.has(address));
   const own = [...ownAddresses].filter((address) => !/^(?:127\.|::1$|fe80:)/.test(address)).join(", ");
   const fix = `Assign the address to the host, or deploy with an address that the host has: ${own || "none"} (ip address show).`;
+  const routes = evidence.drift?.routes ?? [];
+  if (lacking.length === 0 && routes.length > 0)
+    return judged(
+      evidence,
+      routes,
+      "the host has lost its default route: clients in other networks get no response",
+    );
   if (lacking.length === 0)
     return ok(
       ...translated.flatMap(({ address, translatedTo }) =>

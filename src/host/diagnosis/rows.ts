@@ -32,6 +32,7 @@ import {
   unknown,
   type Verdict,
 } from "./verdict.js";
+import { OUTSIDE_QUESTION } from "./outsideRow.js";
 import { judgePauses } from "./pauses.js";
 import { judgeUpstreamServers } from "./upstreamServers.js";
 import { isOwnErrorPage, isVersioned } from "./expectation.js";
@@ -65,6 +66,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
     ...nodeFixes,
     ...node,
     ...evidence.responses.map(responseQuestion),
+    ...(evidence.outside === undefined && evidence.foreignRules === undefined ? [] : [OUTSIDE_QUESTION]),
   ];
   for (const { id, title, ask } of questions) {
     const row = { id, title, ...ask(evidence, failed) };
