@@ -610,6 +610,16 @@ const APPLICATION: readonly Breakage[] = [
     heals: "again",
   },
   {
+    name: "the disk of the media files is not mounted",
+    breaks: "mount -t tmpfs -o mode=755 empty /srv/sync/media",
+    rows: ["media-permissions"],
+    message:
+      "its disk may not be mounted … /srv/sync/media: is empty, and was not when the deployment was activated",
+    down: ["media"],
+    heals: "umount /srv/sync/media; sleep 1.1",
+    remedy: "mount the disk",
+  },
+  {
     name: "other users may not enter a media directory",
     breaks: "chmod o-rx /srv/sync/media/icons; sleep 1.1",
     rows: ["media-permissions"],

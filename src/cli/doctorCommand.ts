@@ -61,7 +61,8 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 
 const HELP = `
 Checks every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
-and processes with the deployment. Changes nothing; for a moment it has a network of its own beside the host, to ask from. A failed row names the cause, the evidence and the fix.
+and processes with the deployment. Changes nothing; on the host, it asks from a network beside it, which exists for a
+moment. A failed row names the cause, the evidence and the fix.
 A warning names a task, and is not a failure. A failed row that is only a symptom is marked (FAIL), and names the
 row with the cause. A row with ? could not be checked, and one with - was not asked here.
 Run the command as root on the host: other users may not be able to read the private key, or to see which unit

@@ -1,5 +1,6 @@
 import type { Report } from "./report.js";
 import { awaitCertificates } from "./certificates.js";
+import { filledTrees } from "../diagnosis/emptyTrees.js";
 import { defaultRoutes } from "../diagnosis/defaultRoutes.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
 import { type DeploymentIdentity, formatProblem, type Problem, ProblemError } from "../../model/index.js";
@@ -17,7 +18,7 @@ import { replayGate } from "./replayGate.js";
 import { rollBack, tellOfRollBack } from "./rollBack.js";
 import { formatStep } from "./serviceSteps.js";
 import { planOpenings } from "./openDirectories.js";
-import { formatMode, mergeModes, planModes, unreadable } from "./treeModes.js";
+import { formatMode, mergeModes, ownTrees, planModes, unreadable } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
 import { logsToBe } from "./logs.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
@@ -171,9 +172,12 @@ async function makePlan(
   const drift = loaded === undefined ? [] : staleReasons(loaded);
   const unserved =
     systemd && checked.config !== undefined ? await unreadable(deployment, checked.config) : [];
+  const filled =
+    systemd && checked.config !== undefined ? await filledTrees(ownTrees(deployment, checked.config)) : [];
   const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
   const logs = await logsToBe(delivered);
-  return { files, directories, settings, modes, opened, steps, preview, units, warnings, logs, drift };
+  const changes = { files, directories, settings, modes, opened, steps };
+  return { ...changes, filled, preview, units, warnings, logs, drift };
 }
 
 async function carryOutOrRollBack(
@@ -280,6 +284,7 @@ function goodState(
   last: GoodState | undefined,
   before: GoodState["before"],
 ): GoodState {
+  const same = last?.document === document ? last : undefined;
   return {
     version: 1,
     id,
@@ -292,7 +297,8 @@ function goodState(
     settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
     modes: mergeModes(last?.modes ?? [], plan.modes),
     // An activation of the same deployment repairs the host: what the host has lost is not forgotten.
-    defaultRoutes: [...(last?.document === document ? (last.defaultRoutes ?? []) : []), ...defaultRoutes()],
+    defaultRoutes: [...(same?.defaultRoutes ?? []), ...defaultRoutes()],
+    filled: [...new Set([...(same?.filled ?? []), ...plan.filled])],
   };
 }
 

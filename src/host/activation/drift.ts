@@ -15,6 +15,7 @@ import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { closedToProxy, openings } from "./openDirectories.js";
 import { foreignDirectories } from "./preconditions.js";
+import { emptiedTrees } from "../diagnosis/emptyTrees.js";
 import { lostRoutes } from "../diagnosis/defaultRoutes.js";
 import { userOfProcess } from "../diagnosis/closedPaths.js";
 import { run } from "../diagnosis/command.js";
@@ -58,6 +59,7 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
         last === undefined
           ? []
           : [...(await fileFindings(store, last)), ...(await closedFindings(store, last, loaded))],
+      emptied: await emptiedTrees(last?.filled ?? []),
       routes: lostRoutes(last?.defaultRoutes ?? []),
       units: await unitFindings(deployment, loaded, { store, again: again(store) }),
       ...firewallOf(store, deployment, loaded),

@@ -53,6 +53,8 @@ export interface GoodState {
   readonly settings: readonly SettingsEditRecord[];
   /** The default routes that the host had while it was seen to serve. */
   readonly defaultRoutes?: readonly DefaultRoute[];
+  /** Served directories that had something in them. */
+  readonly filled?: readonly string[];
   /** Permissions of trees that were set, with the permissions before the first deployment. */
   readonly modes?: readonly ModeChange[];
 }

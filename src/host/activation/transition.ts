@@ -27,6 +27,8 @@ export interface Plan {
   readonly settings: PlannedEdits;
   /** Permissions of trees that are set. */
   readonly modes: readonly ModeChange[];
+  /** Served directories that have something in them. */
+  readonly filled: readonly string[];
   /** Directories that are opened for the proxy's user again; a roll-back leaves them so. */
   readonly opened: readonly ModeChange[];
   readonly steps: readonly Step[];

@@ -1,5 +1,5 @@
 import type { Report } from "./report.js";
-import { changeModes, checkTrees, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
+import { changeModes, checkTrees, isIn, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
 import { type Deployment, type Problem, problem, type ProxyConfig } from "../../model/index.js";
 import { DIRECTORIES } from "../../model/rows.js";
 import { shown } from "../../runtime/actions/permissions.js";
@@ -22,6 +22,13 @@ export async function unreadable(deployment: Deployment, config: ProxyConfig): P
   return violations.map(({ path, lacks, fix }) =>
     problem("files.unreadable", path, `is served, but other users have no ${lacks} permission`, { fix }),
   );
+}
+
+/** Served directories, without those that the deployment's own files are in: of these every file is known. */
+export function ownTrees(deployment: Deployment, config: ProxyConfig): string[] {
+  return servedTrees(config, deployment.trees)
+    .map(({ path }) => path)
+    .filter((path) => !deployment.files.some((file) => isIn(file.path, path)));
 }
 
 /** Sets permissions; a failure shows in the expected responses. */

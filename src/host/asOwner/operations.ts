@@ -1,3 +1,4 @@
+import { contentsOf } from "./contents.js";
 import { findImage } from "./imageSearch.js";
 import { realPathOf, walkTrees } from "./treeWalk.js";
 import { changeModes } from "./modes.js";
@@ -12,6 +13,7 @@ export const OPERATIONS = {
   realPath: realPathOf,
   changeModes,
   findImage,
+  contentsOf,
 } as const;
 
 export type Operations = typeof OPERATIONS;

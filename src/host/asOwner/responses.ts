@@ -111,6 +111,7 @@ export const RESPONSES: {
   sweep: () => small(z.null()),
   realPath: () => small(PATH.nullable()),
   findImage: () => small(IMAGE_RESPONSE),
+  contentsOf: () => small(z.enum(["some", "none", "unseen"])),
   changeModes: ({ changes }) => ({
     schema: z.array(KEPT).length(changes.length),
     bytesMax: KIBIBYTE + changes.length * 16,

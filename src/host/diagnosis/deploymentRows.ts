@@ -123,13 +123,22 @@ function askItems(evidence: Evidence): Verdict {
 }
 
 function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): Fault[] {
-  const links = linkFaults(evidence, trees);
+  const links = [...emptyFaults(evidence, trees), ...linkFaults(evidence, trees)];
   const lacking = violationsOf(evidence, code);
   const [tree] = trees;
   if (lacking.length === 0 || tree === undefined) return links;
   const fixes = lacking.slice(0, SHOWN_MAX).map(({ fix }) => fix);
   return [...links, { cause: tree.message, evidence: listed(lacking), fix: fixes.join("; ") }];
 }
+
+const emptyFaults = ({ drift }: Evidence, trees: readonly Tree[]): Fault[] =>
+  (drift?.emptied ?? [])
+    .filter(({ at }) => trees.some(({ path }) => path === at))
+    .map(({ at, what, fix }) => ({
+      cause: "a served directory has lost its files: its disk may not be mounted",
+      evidence: [`${at}: ${what}`],
+      fix,
+    }));
 
 const linkFaults = ({ links = [] }: Evidence, trees: readonly Tree[]): Fault[] =>
   links

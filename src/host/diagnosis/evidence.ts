@@ -96,6 +96,8 @@ export interface Drift {
   readonly files: readonly Finding[];
   /** Units whose loaded state differs from their files, that do not run, or that are not enabled. */
   readonly units: readonly Finding[];
+  /** Served directories that are empty, and were not. */
+  readonly emptied?: readonly Finding[];
   /** Default routes that the host has lost since it was activated. */
   readonly routes?: readonly Finding[];
   /** The packet filter; undefined without one. */

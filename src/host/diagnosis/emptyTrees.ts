@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from "node:fs";
+import { actingOn } from "../asOwner/acting.js";
+import { asOwner } from "../asOwner/asOwner.js";
+import type { Contents } from "../asOwner/contents.js";
+import type { Finding } from "./evidence.js";
+
+/** Served directories that have something in them now. */
+export async function filledTrees(paths: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(paths.map(async (path) => [path, await contentsAt(path)] as const));
+  return found.flatMap(([path, contents]) => (contents === "some" ? [path] : []));
+}
+
+/** Of those that had something in them, the ones that are empty or gone: as a rule, their disk is not mounted. */
+export async function emptiedTrees(before: readonly string[]): Promise<Finding[]> {
+  const found = await Promise.all(
+    before.map(async (path): Promise<Finding[]> => {
+      const contents = existsSync(path) ? await contentsAt(path) : "none";
+      if (contents !== "none") return [];
+      const what = "is empty, and was not when the deployment was activated";
+      return [{ at: path, what, fix: fixFor(path) }];
+    }),
+  );
+  const findings = found.flat();
+  // A directory inside one that is empty is no other finding.
+  return findings.filter(({ at }) => !findings.some((one) => at.startsWith(`${one.at}/`)));
+}
+
+async function contentsAt(path: string): Promise<Contents> {
+  try {
+    const acting = await actingOn(Buffer.from(path).toString("latin1"));
+    return await asOwner("contentsOf", { directory: acting.path }, acting);
+  } catch {
+    // Who may change it prevents the check, which the row of its permissions says.
+    return "unseen";
+  }
+}
+
+function fixFor(path: string): string {
+  const mounts = unmounted(path);
+  return mounts.length > 0
+    ? mounts.map((at) => `mount ${at}`).join("; ")
+    : `Mount its disk, or put the files back; what is mounted there now: findmnt --target ${path}`;
+}
+
+/** Places on a path where /etc/fstab has a file system, and none is mounted. */
+function unmounted(path: string): string[] {
+  const mounted = new Set(linesOf("/proc/self/mounts").map(([, at = ""]) => at));
+  return linesOf("/etc/fstab")
+    .map(([, at = ""]) => at)
+    .filter((at) => at.length > 1 && at.startsWith("/") && `${path}/`.startsWith(`${at}/`))
+    .filter((at) => !mounted.has(at));
+}
+
+function linesOf(file: string): string[][] {
+  try {
+    const lines = readFileSync(file, "utf8").split("\n");
+    return lines.filter((line) => !line.startsWith("#")).map((line) => line.trim().split(/\s+/));
+  } catch {
+    return [];
+  }
+}
