@@ -103,6 +103,15 @@ test.each<[what: string, seen: Partial<Evidence>, status: string, ...words: RegE
     "failed",
     /^rules of another table keep[^]*203\.0\.113\.10: port 443 cannot be reached \(open from here: none\)[^]*\ndelete it$/,
   ],
+  [
+    "rules of the deployment that were changed",
+    {
+      ...asked(closed),
+      drift: { ...HEALTHY.drift!, firewall: [{ at: "/f", what: "is odd", fix: "mend it" }] },
+    },
+    "explained",
+    /203\.0\.113\.10: port 443 cannot be reached/,
+  ],
   ["something else in the way", asked(closed), "failed", /nft list ruleset/],
   ["a rule about some clients", { ...asked(closed), foreignRules: [bans] }, "unknown", /check from a client/],
   ["the router of that network", asked({ ...closed, id: "hairpin" }), "ok"],

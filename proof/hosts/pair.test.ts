@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { eventually } from "../../testkit/waiting.js";
 import { terraformIsHere } from "../terraform/workspace.js";
 import { startLoad } from "./deploy/load.js";
@@ -185,6 +186,68 @@ run("a pair of hosts", () => {
     },
     FIVE_MINUTES,
   );
+
+  describe("what keeps the address from moving, before it has to move", () => {
+    const doctor = async (host: TestHost): Promise<DiagnosisRow[]> => {
+      const { stdout } = await host.run("/var/lib/portico/deployment/command doctor --json --timeout 8");
+      const { rows } = JSON.parse(stdout) as { rows: DiagnosisRow[] };
+      return rows.filter(({ status }) => status === "failed");
+    };
+    const DROP =
+      "table inet other {\n chain input {\n type filter hook input priority -5; policy accept;\n ip protocol 112 drop\n }\n}\n";
+
+    // Objects: jest passes a callback in the place of a column that a row of an array leaves out.
+    test.each<{ what: string; breaks: string; row: string; says: string; undo?: string }>([
+      {
+        what: "its unit is stopped",
+        breaks: "systemctl stop portico-address",
+        row: "units",
+        says: "portico-address.service: is inactive",
+      },
+      {
+        what: "readiness is not watched",
+        breaks: "systemctl stop portico-ready",
+        row: "units",
+        says: "portico-ready.service: is inactive: it should run",
+      },
+      {
+        what: "readiness is frozen",
+        breaks: "systemctl kill --signal=SIGSTOP portico-ready",
+        row: "units",
+        says: "portico-ready.service: its process",
+      },
+      {
+        what: "keepalived is removed",
+        breaks: "mv /usr/sbin/keepalived /root/",
+        row: "units",
+        says: "portico-address.service: its program /usr/sbin/keepalived does not exist",
+        undo: "mv /root/keepalived /usr/sbin/",
+      },
+      {
+        what: "VRRP is filtered",
+        breaks: `printf '${DROP}' | nft -f -`,
+        row: "outside",
+        says: "keeps VRRP from the other host",
+      },
+    ])(
+      "$what",
+      async ({ breaks, row, says, undo }) => {
+        const waiting = pair.other(await pair.holder());
+        expect(await doctor(waiting)).toEqual([]);
+        await waiting.must(breaks);
+        const [first] = await doctor(waiting);
+        expect([first?.id, [first?.cause, ...(first?.evidence ?? [])].join("\n")]).toEqual([
+          row,
+          expect.stringContaining(says),
+        ]);
+        // As it is printed, without what is said to a person.
+        await waiting.must(undo ?? first!.fix!.replace(/; to make it last.*/, ""));
+        await pair.settled();
+        expect(await doctor(waiting)).toEqual([]);
+      },
+      FIVE_MINUTES,
+    );
+  });
 
   test(
     "a destroy leaves nothing",

@@ -84,7 +84,7 @@ function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, { service
   const isOfProxy = unit === proxy.service || unit === proxy.socket;
   const halted = haltedFindings(shown);
   // Rows of their own: whether these run, and whether the proxy starts with the host.
-  if (isOfProxy) return halted;
+  if (isOfProxy) return [...lostProgram(shown, true), ...halted];
   const starts = want?.enabled === true;
   const runs = want?.active === true && unit !== firewall;
   if (load === "masked")

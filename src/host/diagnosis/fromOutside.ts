@@ -47,13 +47,10 @@ export async function askFromOutside(
   try {
     const why = await connect(namespace);
     if (why !== undefined) return { why };
-    const asked: AskedAddress[] = [];
-    for (const address of addresses) {
-      const failed = await ask(namespace, address, options);
-      if (typeof failed === "string") return { why: failed };
-      asked.push({ address, failed });
-    }
-    return { asked };
+    const told = await Promise.all(addresses.map((address) => ask(namespace, address, options)));
+    const refusal = told.find((one) => typeof one === "string");
+    if (refusal !== undefined) return { why: refusal };
+    return { asked: addresses.map((address, i) => ({ address, failed: told[i] as AskedAddress["failed"] })) };
   } finally {
     // The cable goes with the namespace.
     namespace.kill("SIGKILL");

@@ -101,7 +101,7 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
   ]);
   const outside =
     onHost && pauses === undefined && target.connect === undefined
-      ? await seeOutside(configFile, config, deployment.value, options, host)
+      ? await seeOutside(configFile, config, deployment.value, options, { ...host, responses })
       : {};
   return {
     ok: true,
@@ -287,14 +287,15 @@ async function seeOutside(
   config: ProxyConfig,
   deployment: Deployment | undefined,
   { programs, deploymentFile, host, timeoutMs }: DiagnosisOptions,
-  { units }: Partial<Evidence>,
+  { units, responses = [] }: Partial<Evidence>,
 ): Promise<Pick<Evidence, "outside" | "foreignRules">> {
   if (programs === undefined || process.geteuid!() !== 0) return {};
   const ports = [...new Set(config.listeners.map(({ port }) => port))];
   const rules = await foreignRules(ports, deployment?.services.keepalived !== undefined);
   const seen = rules === undefined ? {} : { foreignRules: rules };
   // Why nothing responds then has other rows.
-  if (units !== undefined && units.proxy?.state !== "active") return seen;
+  const isSilent = responses.every(({ outcome }) => outcome === undefined || "failure" in outcome);
+  if (isSilent || (units !== undefined && units.proxy?.state !== "active")) return seen;
   const outside = await askFromOutside(clientAddresses(ownAddresses(), deployment), {
     programs,
     configFile,

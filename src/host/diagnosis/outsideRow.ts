@@ -34,6 +34,7 @@ function askOutside(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
       .filter(({ id }) => isOnlyOutside(id, evidence, failed))
       .map((row) => `from beside the host, ${address}: ${row.cause ?? row.id}${shown(row.evidence)}`),
   );
+  if (seen.length > 0 && failed.has("firewall")) return explained("firewall", ...seen);
   const vrrp = foreignRules.filter(({ text }) => / (?:112|vrrp)\b/.test(text));
   if (seen.length === 0 && vrrp.length === 0)
     return ok(...outside.asked.map(({ address }) => `${address}: as from inside`), ...rules);
