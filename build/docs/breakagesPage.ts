@@ -5,6 +5,7 @@ import {
   DESTROYS,
   SERVICES,
 } from "../../proof/hosts/breakages.js";
+import { BY_HAND, caseOf, NOT_KNOWN, THINGS_BROKEN } from "../../proof/hosts/deployedThings.js";
 import { page, type Page } from "./page.js";
 
 /** docs/breakages.md, only from the table that is run on a real host. */
@@ -30,6 +31,8 @@ export async function breakagesPage(): Promise<Page> {
     "## Destroy",
     "",
     ...table(["fault", "message of the destroy", "fix"], DESTROYS.map(destroyRow)),
+    "",
+    ...everyThing(),
   ].join("\n");
   return page("docs/breakages.md", "`proof/hosts/breakages.ts`", text);
 }
@@ -47,6 +50,37 @@ function row({ name, rows, message, tries, down = [], heals, thenAgain, remedy }
 function destroyRow({ name, message, heals, remedy }: BrokenDestroy): string[] {
   const how = remedy ?? (heals === undefined ? undefined : `\`${brief(heals)}\``);
   return [name, message ?? "", how === undefined ? "nothing more" : `${how}, then another destroy`];
+}
+
+/** The cases that are generated: each thing in each way. */
+function everyThing(): string[] {
+  const things = [...new Set(THINGS_BROKEN.map(({ thing }) => thing))];
+  const kinds = (thing: string): string =>
+    THINGS_BROKEN.filter((one) => one.thing === thing)
+      .map((one) => (NOT_KNOWN[caseOf(one)] === undefined ? one.kind : `(${one.kind})`))
+      .join(", ");
+  const reasons = (of: Readonly<Record<string, string>>): string[][] =>
+    Object.entries(of).map((one) => [...one]);
+  return [
+    "## Every thing of a deployment, broken in every way",
+    "",
+    `These ${THINGS_BROKEN.length} cases are generated. The first row of \`portico doctor\` that fails names the thing, and its fix, carried out as`,
+    "it is printed, heals the host. A run of the tests draws some of the cases by its seed; `PORTICO_BREAKAGES=all npm run",
+    "test:hosts -- proof/hosts/breakagesDrawn.test.ts` takes all of them, and prints how many were named and healed.",
+    "",
+    ...table(
+      ["thing", "ways"],
+      things.map((thing) => [`\`${thing}\``, kinds(thing)]),
+    ),
+    "",
+    "In brackets are cases in which no row fails:",
+    "",
+    ...table(["case", "reason"], reasons(NOT_KNOWN)),
+    "",
+    "Of these the printed fix is not the whole repair:",
+    "",
+    ...table(["case", "reason"], reasons(BY_HAND)),
+  ];
 }
 
 /** A command without the waits of the test. */

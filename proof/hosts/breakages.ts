@@ -289,8 +289,9 @@ const SYSTEM: readonly Breakage[] = [
   {
     name: "nft is removed",
     breaks: "mv /usr/sbin/nft /root/",
-    rows: [],
+    rows: ["units"],
     unknown: ["firewall"],
+    message: "portico-firewall.service: its program /usr/sbin/nft does not exist … nftables",
     heals: "mv /root/nft /usr/sbin/",
     remedy: "`apt-get install nftables`",
   },
@@ -496,7 +497,8 @@ const LOG_FILES: readonly Breakage[] = [
     name: "logrotate is not installed",
     breaks: "mv /usr/sbin/logrotate /root/",
     rows: ["rotation"],
-    message: "nothing rotates the logs … /usr/sbin/logrotate: does not exist … apt-get install logrotate",
+    message:
+      "nothing rotates the logs … /usr/sbin/logrotate: does not exist … apt-get install --reinstall logrotate",
     heals: "mv /root/logrotate /usr/sbin/",
     remedy: "`apt-get install logrotate`",
   },

@@ -260,7 +260,7 @@ export class Store {
 
   private async read<T extends { version: number }>(name: string): Promise<T | undefined> {
     const text = await readFile(this.at(name), "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
+      if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
       throw error;
     });
     if (text === undefined) return undefined;

@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import type { Deployment } from "../../model/index.js";
 import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
 import { readTrustedSync } from "../../runtime/load/trustedFile.js";
+import { brokenProgram } from "../diagnosis/brokenPrograms.js";
 import type { Finding } from "../diagnosis/evidence.js";
 import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";
 import { stoppedProcesses } from "../diagnosis/stoppedProcesses.js";
@@ -84,7 +84,7 @@ function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, { service
   const isOfProxy = unit === proxy.service || unit === proxy.socket;
   const halted = haltedFindings(shown);
   // Rows of their own: whether these run, and whether the proxy starts with the host.
-  if (isOfProxy) return [...lostProgram(shown, true), ...halted];
+  if (isOfProxy) return [...lostProgram(shown, want), ...halted];
   const starts = want?.enabled === true;
   const runs = want?.active === true && unit !== firewall;
   if (load === "masked")
@@ -92,7 +92,7 @@ function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, { service
       { at: unit, what: "is masked", fix: `systemctl unmask ${unit} && systemctl enable --now ${unit}` },
     ];
   if (load === "not-found") return [{ at: unit, what: "does not exist", fix: `Install ${unit} again` }];
-  const lost = lostProgram(shown, runs);
+  const lost = lostProgram(shown, want);
   if (lost.length > 0) return lost;
   // The doctor's unit fails if its last run found a problem.
   if (shown.active === "failed" && unit !== DOCTOR_UNIT)
@@ -122,18 +122,12 @@ const stateOf = ({ active, sub }: ShownUnit): string =>
   sub.startsWith("auto-restart") ? "waiting to be started again" : active;
 
 /** A program that was removed runs on, and does not start again. */
-function lostProgram({ unit, command }: ShownUnit, runs: boolean): Finding[] {
+function lostProgram({ unit, command }: ShownUnit, want: WantedUnit | undefined): Finding[] {
   const [program = ""] = command.split(" ");
-  if (!runs || !program.startsWith("/") || existsSync(program)) return [];
-  const name = program.slice(program.lastIndexOf("/") + 1);
-  const what = `its program ${program} does not exist: it cannot start`;
-  return [
-    {
-      at: unit,
-      what,
-      fix: `Install ${program} again (apt-get install ${name}), then systemctl restart ${unit}`,
-    },
-  ];
+  const broken = want?.active === true && program.startsWith("/") ? brokenProgram(program) : undefined;
+  if (broken === undefined) return [];
+  const what = `its program ${program} ${broken.what}: it cannot start`;
+  return [{ at: unit, what, fix: `${broken.fix}, then systemctl restart ${unit}` }];
 }
 
 function haltedFindings({ unit, group, freezer }: ShownUnit): Finding[] {

@@ -3,6 +3,7 @@ import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Deployment, ProxyConfig } from "../../model/index.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
+import { brokenProgram } from "./brokenPrograms.js";
 import type { Finding } from "./evidence.js";
 import { hasStartLinks, showUnits } from "./shownUnits.js";
 
@@ -134,8 +135,8 @@ const SERVICE = "logrotate.service";
 export async function rotationFindings({ files }: Deployment): Promise<Finding[] | undefined> {
   const own = files.find(({ path }) => path.startsWith(READ_FROM));
   if (own === undefined) return undefined;
-  if (!existsSync(PROGRAM))
-    return [{ at: PROGRAM, what: "does not exist", fix: "apt-get install logrotate" }];
+  const broken = brokenProgram(PROGRAM);
+  if (broken !== undefined) return [{ at: PROGRAM, ...broken }];
   const shown = await showUnits([TIMER, SERVICE], SHOW_SECONDS);
   if ("code" in shown) return undefined;
   const [timer, service] = shown;
