@@ -7,7 +7,7 @@ import { FileSyncHost } from "./fileSyncHost.js";
 /**
  * Things of a deployment that are broken in every way there is: `portico doctor` has to name the thing in its first row
  * that fails, and the fix that it prints is carried out as it is printed. The seed draws some of the cases;
- * `PORTICO_BREAKAGES=all`, or a number, or a part of their names, takes others.
+ * `PORTICO_BREAKAGES=all`, or a number, or an expression that their names match, takes others.
  */
 
 /** This program stays if the installed one is broken. */
@@ -17,7 +17,7 @@ const DRAWN = 16;
 function drawn(): readonly ThingBroken[] {
   const wanted = process.env["PORTICO_BREAKAGES"] ?? String(DRAWN);
   if (wanted === "all") return THINGS_BROKEN;
-  if (!/^\d+$/.test(wanted)) return THINGS_BROKEN.filter((one) => caseOf(one).includes(wanted));
+  if (!/^\d+$/.test(wanted)) return THINGS_BROKEN.filter((one) => new RegExp(wanted).test(caseOf(one)));
   const left = [...THINGS_BROKEN];
   const random = new Random();
   return Array.from({ length: Number(wanted) }, () => left.splice(random.pick(left.length), 1)[0]!);
