@@ -503,10 +503,10 @@ describe("doctor's view of the host:", () => {
   ],
   "store": [],
   "units": [
-    {"at":"firewall.service","what":"is disabled: it does not start at boot","fix":"systemctl enable firewall.service"},
+    {"at":"firewall.service","what":"is disabled: it does not start at boot","fix":"systemctl enable --now firewall.service"},
     {"at":"files.service","what":"has failed","fix":"systemctl restart files.service; journalctl -u files.service"},
     {"at":"dav.service","what":"does not exist","fix":"Install dav.service again"},
-    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable web.service"},
+    {"at":"web.service","what":"is disabled: it does not start at boot","fix":"systemctl enable --now web.service"},
   ],
 }
 `);
@@ -1440,7 +1440,7 @@ test("doctor says what keeps the logs from being rotated", async () => {
     `${program}: does not exist`,
     expect.stringContaining("apt-get install --reinstall logrotate"),
   ]);
-  host.write(program, "");
+  host.write(program, "#!/bin/sh\n", 0o755);
   expect(await rotation()).toEqual(failed("is inactive: nothing starts logrotate"));
   host.write(cron, "");
   expect(await rotation()).toEqual(["ok"]);

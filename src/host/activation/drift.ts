@@ -59,8 +59,8 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
         last === undefined
           ? []
           : [...(await fileFindings(store, last)), ...(await closedFindings(store, last, loaded))],
-      emptied: await emptiedTrees(last?.filled ?? []),
-      routes: lostRoutes(last?.defaultRoutes ?? []),
+      ...ifAny("emptied", await emptiedTrees(last?.filled ?? [])),
+      ...ifAny("routes", lostRoutes(last?.defaultRoutes ?? [])),
       units: await unitFindings(deployment, loaded, { store, again: again(store) }),
       ...firewallOf(store, deployment, loaded),
       ...(loaded.proxy === undefined
@@ -69,6 +69,9 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
     },
   };
 }
+
+const ifAny = (name: "emptied" | "routes", findings: readonly Finding[]): Partial<Drift> =>
+  findings.length === 0 ? {} : { [name]: findings };
 
 function documentOnHost(): Deployment | undefined {
   try {
