@@ -136,7 +136,7 @@ describe("doctor --root", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^ok {5}The proxy's config is valid$/m);
     expect(out).toMatch(
-      /^\?.*virtual server and route \[server-name\]\n.* can only be seen where the files are in use\.$/m,
+      /^-.*virtual server and route \[server-name\]\n.* can only be seen where the files are in use\.$/m,
     );
     expect(out).toMatch(/ rows: \d+ ok, 0 failed, \d+ not checked\n$/);
   });

@@ -33,8 +33,7 @@ import { missingPieces } from "../../runtime/sockets/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses, mainName, namedHost, type ProbeRequest } from "./expectedResponses.js";
-import { foreignRules } from "./foreignRules.js";
-import { askFromOutside, clientAddresses } from "./fromOutside.js";
+import { seeOutside } from "./seeOutside.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { askRows, judge } from "./liveCheck.js";
 import { logFindings, rotationFindings, scarceSpace } from "./logState.js";
@@ -280,34 +279,6 @@ async function hostEvidence(
     links,
   };
 }
-
-/** Asks from a network beside the host, where this program may make one; and looks for rules in the way there. */
-async function seeOutside(
-  configFile: string,
-  config: ProxyConfig,
-  deployment: Deployment | undefined,
-  { programs, deploymentFile, host, timeoutMs }: DiagnosisOptions,
-  { units, responses = [] }: Partial<Evidence>,
-): Promise<Pick<Evidence, "outside" | "foreignRules">> {
-  if (programs === undefined || process.geteuid!() !== 0) return {};
-  const ports = [...new Set(config.listeners.map(({ port }) => port))];
-  const rules = await foreignRules(ports, deployment?.services.keepalived !== undefined);
-  const seen = rules === undefined ? {} : { foreignRules: rules };
-  // Why nothing responds then has other rows.
-  const isSilent = responses.every(({ outcome }) => outcome === undefined || "failure" in outcome);
-  if (isSilent || (units !== undefined && units.proxy?.state !== "active")) return seen;
-  const outside = await askFromOutside(clientAddresses(ownAddresses(), deployment), {
-    programs,
-    configFile,
-    timeoutMs: Math.min(timeoutMs, OUTSIDE_MS),
-    ...(existsSync(deploymentFile) ? { deploymentFile } : {}),
-    ...(host === undefined ? {} : { host }),
-  });
-  return { outside, ...seen };
-}
-
-/** The network is in this machine, so nothing takes long on it. */
-const OUTSIDE_MS = 4_000;
 
 function nodeSeen(): NodeSeen {
   const { node: version } = process.versions;

@@ -9,7 +9,7 @@ import {
 import { loopbackPorts } from "../../model/host.js";
 import type { ListeningSocket } from "../../runtime/sockets/node/listeningSockets.js";
 import type { Evidence } from "./evidence.js";
-import { explained, failure, ok, unknown, type Verdict } from "./verdict.js";
+import { explained, failure, notAsked, ok, type Verdict } from "./verdict.js";
 
 /** Whether the ports of the listeners are open, and those of the daemons are not. */
 export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
@@ -34,7 +34,7 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
     const seen = [...openPorts].flatMap(([port, isOpen]) => (isOpen ? [port] : []));
     return judgePorts(closed, open, `open from here: ${seen.join(", ") || "none"}`, failed);
   }
-  if (sockets === undefined) return unknown("The host's ports were not checked.");
+  if (sockets === undefined) return notAsked("The host's ports were not checked.");
   const everywhere = sockets.filter(({ address }) => !isLoopback(address));
   const missing = config.listeners.filter((listener) => !sockets.some((one) => serves(one, listener)));
   const closed = [...new Set(missing.map(({ port }) => port))];
