@@ -10,8 +10,6 @@ import type { UnfollowedLink } from "./unfollowedLinks.js";
 import type { ProbeOutcome } from "./probe.js";
 import type { Units } from "./hostFacts.js";
 import type { ForeignRule } from "./foreignRules.js";
-import type { SeenOutside } from "./fromOutside.js";
-import type { ProxyProcesses } from "./proxyProcesses.js";
 
 /**
  * All evidence of a diagnosis, gathered once and then only evaluated. Facts that could not be determined are undefined,
@@ -161,4 +159,27 @@ export interface SeenUpstreamServer {
   readonly state: "up" | "drained" | "down" | "out" | "failing" | "refused";
   /** The state in words, with the error that the proxy, or a connection from here, got. */
   readonly message: string;
+}
+
+/** Processes of the proxy that do not respond, and programs that have its ports. */
+export interface ProxyProcesses {
+  /** What the main process says when it is asked; undefined if it responds, or does not run. */
+  readonly silentMaster?: string;
+  /** Workers that gave the main process no response. */
+  readonly silentWorkers: readonly number[];
+  /** Programs that listen where the proxy should. */
+  readonly strangers: readonly Finding[];
+}
+
+/** What another machine sees, or why that was not tried. */
+export type SeenOutside = { readonly asked: readonly AskedAddress[] } | { readonly why: string };
+
+export interface AskedAddress {
+  readonly address: string;
+  /** Rows of `portico doctor --elsewhere` that failed there. */
+  readonly failed: readonly {
+    readonly id: string;
+    readonly cause?: string;
+    readonly evidence: readonly string[];
+  }[];
 }

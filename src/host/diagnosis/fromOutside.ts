@@ -2,21 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { isIPv6 } from "node:net";
 import { type Deployment, ipv4Scope, ipv6Scope, isLoopback } from "../../model/index.js";
 import { run } from "./command.js";
+import type { AskedAddress, SeenOutside } from "./evidence.js";
 import type { DiagnosisRow } from "./verdict.js";
 
 /**
  * Asks the host as a machine beside it does: from a network namespace that reaches the host by a cable of its own. What
  * the host sends to itself passes neither the rules for other interfaces nor a translation of ports.
  */
-
-/** What another machine sees, or why that was not tried. */
-export type SeenOutside = { readonly asked: readonly AskedAddress[] } | { readonly why: string };
-
-export interface AskedAddress {
-  readonly address: string;
-  /** Rows of `portico doctor --elsewhere` that failed there. */
-  readonly failed: readonly Pick<DiagnosisRow, "id" | "cause" | "evidence">[];
-}
 
 export interface OutsideOptions {
   /** Node and the runtime: this program. */

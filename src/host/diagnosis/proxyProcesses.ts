@@ -2,18 +2,8 @@ import { readFileSync } from "node:fs";
 import { endpoint, type ProxyConfig } from "../../model/index.js";
 import { listenOwner } from "../../runtime/listen/listenOwner.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
-import type { Finding } from "./evidence.js";
+import type { Finding, ProxyProcesses } from "./evidence.js";
 import type { Units, UnitState } from "./hostFacts.js";
-
-/** Processes of the proxy that do not respond, and programs that have its ports. */
-export interface ProxyProcesses {
-  /** What the main process says when it is asked; undefined if it responds, or does not run. */
-  readonly silentMaster?: string;
-  /** Workers that gave the main process no response. */
-  readonly silentWorkers: readonly number[];
-  /** Programs that listen where the proxy should. */
-  readonly strangers: readonly Finding[];
-}
 
 /** Asks the main process, which asks its workers. */
 export async function seeProcesses(
