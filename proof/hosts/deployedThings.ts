@@ -162,7 +162,19 @@ export const THINGS_BROKEN: readonly ThingBroken[] = [
 export const caseOf = ({ thing, kind }: ThingBroken): string => `${thing}: ${kind}`;
 
 /** What `portico doctor` has no answer to, or what breaks nothing, with the reason. */
-export const NOT_KNOWN: Readonly<Record<string, string>> = {};
+export const NOT_KNOWN: Readonly<Record<string, string>> = {
+  "/etc/portico/tls: unreadable": "systemd reads these files as root",
+  "/usr/share/portico/application-settings: unreadable": "only people read these files",
+  "/var/lib/portico/deployment: unreadable": "it is to be read by root only",
+  "/srv/sync/media: foreign": "any user may own what is served",
+};
 
 /** Faults whose fix a person has to carry out: the command is not the whole of it. */
-export const BY_HAND: Readonly<Record<string, string>> = {};
+export const BY_HAND: Readonly<Record<string, string>> = Object.fromEntries(
+  PROGRAMS.flatMap((path) =>
+    ["absent", "empty", "replaced"].map((kind) => [
+      `${path}: ${kind}`,
+      "the program has to be installed again",
+    ]),
+  ),
+);
