@@ -143,11 +143,11 @@ describe("the store", () => {
     ["without its programs", () => rmSync(store.at("programs")), false],
     ["with one more program", () => appendFileSync(store.at("programs"), `${node}\n`), false],
     ["with one program less", () => writeFileSync(store.at("programs"), `${node}\n`), false],
-    ["whose runtime is gone", () => rmSync(runtime), false],
-    ["whose Node is gone", () => rmSync(node), false],
-  ])("knows whether its command can be run: %s", async (_what, change, expected) => {
+    ["whose runtime is gone", () => rmSync(runtime), true],
+    ["whose Node is gone", () => rmSync(node), true],
+  ])("knows the programs of its command, if it is as it was written: %s", async (_what, change, expected) => {
     change();
-    expect(await store.hasCommand()).toBe(expected);
+    expect(await store.commandPrograms()).toEqual(expected ? [node, runtime] : undefined);
   });
 
   test("keeps a content that is what it should be, and only that", async () => {

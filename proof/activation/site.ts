@@ -51,7 +51,11 @@ export async function siteFiles(version: string, more: SiteFiles = {}): Promise<
     [CONFIG]: { role: "config", content: `${JSON.stringify(config)}\n` },
     [KEY]: { role: "tls", mode: "0600", content: key },
     "/etc/portico/tls/cacert.pem": { role: "tls", content: cert },
-    "/usr/lib/portico/portico.mjs": { role: "runtime", mode: "0755", content: `// runtime ${version}\n` },
+    "/usr/lib/portico/portico.mjs": {
+      role: "runtime",
+      mode: "0755",
+      content: `// runtime ${version}\nif (process.argv[2] === "--version") console.log("portico ${version}");\n`,
+    },
     "/usr/share/portico/default/index.html": { role: "page", content: `<title>${version}</title>\n` },
     ...more,
   };

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -448,39 +449,146 @@ describe("doctor's view of the host:", () => {
     expect(await drift()).toMatchInlineSnapshot(`
 {
   "files": [
-    {"at":"/etc/portico/portico.json","what":"has different content","fix":"/var/lib/portico/deployment/command activate --again"},
-    {"at":"/etc/portico/tls/cacert.pem","what":"is a link to /etc/hostname","fix":"/var/lib/portico/deployment/command activate --again"},
-    {"at":"/etc/portico/tls/privkey.pem","what":"has mode 0640 instead of 0600","fix":"/var/lib/portico/deployment/command activate --again"},
-    {"at":"/etc/systemd/system/portico.socket","what":"has different content","fix":"/var/lib/portico/deployment/command activate --again"},
-    {"at":"/usr/lib/portico/portico.mjs","what":"is missing","fix":"/var/lib/portico/deployment/command activate --again"},
-    {"at":"/usr/share/portico/default/index.html","what":"is not a regular file, or a directory above it is a file","fix":"Move it away, then /var/lib/portico/deployment/command activate --again"},
+    {"at":"/usr/share/portico/default","what":"is not a directory","fix":"Move /usr/share/portico/default away, then NODE /root/entry.js activate --again"},
+    {"at":"/etc/portico/portico.json","what":"has different content","fix":"NODE /root/entry.js activate --again"},
+    {"at":"/etc/portico/tls/cacert.pem","what":"is a link to /etc/hostname","fix":"NODE /root/entry.js activate --again"},
+    {"at":"/etc/portico/tls/privkey.pem","what":"has mode 0640 instead of 0600","fix":"NODE /root/entry.js activate --again"},
+    {"at":"/etc/systemd/system/portico.socket","what":"has different content","fix":"NODE /root/entry.js activate --again"},
+    {"at":"/usr/lib/portico/portico.mjs","what":"is missing","fix":"NODE /root/entry.js activate --again"},
     {"at":"/etc/portico/tls","what":"users other than root may write to it (mode 0775, user 0)","fix":"chown root:root /etc/portico/tls && chmod go-w /etc/portico/tls"},
     {"at":"/usr/lib/portico","what":"users other than root may write to it (mode 0755, user 1234)","fix":"chown root:root /usr/lib/portico && chmod go-w /usr/lib/portico"},
-    {"at":"/usr/share/portico/default","what":"is not a directory","fix":"chown root:root /usr/share/portico/default && chmod go-w /usr/share/portico/default"},
   ],
   "firewall": [
     {"at":"firewall.service","what":"is failed","fix":"systemctl start firewall.service"},
-    {"at":"/etc/portico/firewall.nft","what":"the table inet portico is loaded with other rules","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"/etc/portico/firewall.nft","what":"the table inet portico is loaded with other rules","fix":"NODE /root/entry.js activate --again"},
   ],
   "store": [
     {"at":"/var/lib/portico/deployment","what":"can be accessed by users other than root (mode 0750)","fix":"chown root:root /var/lib/portico/deployment && chmod 700 /var/lib/portico/deployment"},
+    {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is damaged: /etc/portico/portico.json could not be put back","fix":"NODE /root/entry.js activate --again"},
+    {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/tls/privkey.pem could not be put back","fix":"NODE /root/entry.js activate --again"},
     {"at":"/var/lib/portico/deployment/command","what":"is missing or was changed: this command runs portico on the host, and removes the deployment","fix":"NODE /root/entry.js activate --again"},
-    {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is damaged: /etc/portico/portico.json could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
-    {"at":"/var/lib/portico/deployment/blobs/HASH","what":"is missing: /etc/portico/tls/privkey.pem could not be put back","fix":"/var/lib/portico/deployment/command activate --again"},
   ],
   "units": [
     {"at":"firewall.service","what":"has failed","fix":"systemctl restart firewall.service; journalctl -u firewall.service"},
-    {"at":"portico.service","what":"is loaded from /run/mine/portico.service","fix":"rm /run/mine/portico.service, then /var/lib/portico/deployment/command activate --again"},
-    {
-      "at": "portico.service",
-      "fix": "rm /etc/systemd/system/portico.service.d/mine.conf, then /var/lib/portico/deployment/command activate --again",
-      "what": "/etc/systemd/system/portico.service.d/mine.conf adds to the unit, but is not part of the deployment",
-    },
-    {"at":"portico.socket","what":"its files have changed since systemd read them","fix":"/var/lib/portico/deployment/command activate --again"},
+    {"at":"portico.service","what":"is loaded from /run/mine/portico.service","fix":"rm /run/mine/portico.service, then NODE /root/entry.js activate --again"},
+    {"at":"portico.service","what":"/etc/systemd/system/portico.service.d/mine.conf adds to the unit, but is not part of the deployment","fix":"rm /etc/systemd/system/portico.service.d/mine.conf, then NODE /root/entry.js activate --again"},
+    {"at":"portico.socket","what":"its files have changed since systemd read them","fix":"NODE /root/entry.js activate --again"},
     {"at":"web.service","what":"is masked","fix":"systemctl unmask web.service && systemctl enable --now web.service"},
   ],
 }
 `);
+  });
+
+  const AGAIN = `${STORE}/command activate --again`;
+  const BY_RUNNING = "NODE /root/entry.js";
+  const noDirectory = "is not a directory";
+
+  test.each<[string, string, () => void, { what: string; fix: string }]>([
+    [
+      "a file",
+      "/etc/portico/tls",
+      () => host.write("/etc/portico/tls", ""),
+      { what: noDirectory, fix: `Move /etc/portico/tls away, then ${AGAIN}` },
+    ],
+    [
+      "a link to itself",
+      "/etc/portico/tls",
+      () => symlinkSync("tls", host.at("/etc/portico/tls")),
+      { what: noDirectory, fix: `Move /etc/portico/tls away, then ${AGAIN}` },
+    ],
+    [
+      "a directory",
+      KEY,
+      () => mkdirSync(host.at(KEY)),
+      { what: "is not a regular file", fix: `Move ${KEY} away, then ${AGAIN}` },
+    ],
+    [
+      "a file, and the programs are gone",
+      "/usr/lib/portico",
+      () => host.write("/usr/lib/portico", ""),
+      { what: noDirectory, fix: `Move /usr/lib/portico away, then ${BY_RUNNING} activate --again` },
+    ],
+  ])("%s is where %s was: the one thing that has to be moved", async (_what, at, replace, found) => {
+    await activated(one);
+    rmSync(host.at(at), { recursive: true });
+    replace();
+    expect(await drift()).toMatchObject({ store: [], files: [{ at, ...found }] });
+    expect((await drift()) as SeenDrift["drift"]).toHaveProperty("files.length", 1);
+    const { problems } = await host.activate({ again: true });
+    const said = problems!.map(({ path, message }) => `${path}: ${message}`);
+    expect(said.length).toBeGreaterThan(0);
+    expect(new Set(said.map((text) => text.replace(/^.*: is/, "is")))).toEqual(
+      new Set([at === KEY ? "is not a regular file" : `is below ${at}, which is not a directory`]),
+    );
+    renameSync(host.at(at), host.at("/root/away"));
+    expect(await host.activate({ again: true })).not.toHaveProperty("problems");
+    expect(await drift()).toMatchObject({ store: [], files: [] });
+    rmSync(host.at("/root/away"), { recursive: true });
+  });
+
+  test("a file is where the store was", async () => {
+    await activated(one);
+    rmSync(host.at(STORE), { recursive: true });
+    host.write(STORE, "");
+    const fix = `Move ${STORE} away, then ${BY_RUNNING} activate (creates a new record from the files on the host)`;
+    expect(await drift()).toMatchObject({ store: [{ at: STORE, fix }], files: [] });
+    expect((await host.activate()).problems).toMatchObject([{ path: STORE }]);
+    rmSync(host.at(STORE));
+  });
+
+  test.each<[string, () => void, object]>([
+    [
+      "the runtime, which is a file of the deployment",
+      () => rmSync(host.at(RUNTIME)),
+      { store: [], files: [{ at: RUNTIME, what: "is missing", fix: `${BY_RUNNING} activate --again` }] },
+    ],
+    [
+      "the runtime, empty",
+      () => host.write(RUNTIME, ""),
+      {
+        store: [],
+        files: [{ at: RUNTIME, what: "has different content", fix: `${BY_RUNNING} activate --again` }],
+      },
+    ],
+    [
+      "a Node that nothing else needs",
+      () => host.write(`${STORE}/programs`, `/root/node\n${RUNTIME}\n`),
+      {
+        store: [
+          {
+            at: `${STORE}/command`,
+            what: "does not run portico: /root/node: is missing [activation.lost-program]",
+            fix: `${BY_RUNNING} activate --again`,
+          },
+        ],
+        files: [],
+      },
+    ],
+  ])("a program of the command is lost: %s", async (_what, lose, found) => {
+    await activated(one);
+    lose();
+    expect(await drift()).toMatchObject(found);
+    expect(await host.activate({ again: true })).not.toHaveProperty("problems");
+    expect(await drift()).toMatchObject({ store: [], files: [] });
+  });
+
+  test("the Node of the deployment is lost: the store has no copy", async () => {
+    const node = "/usr/lib/portico/node";
+    const script = {
+      role: "node",
+      mode: "0755",
+      content: `#!/bin/sh\nexec ${process.execPath} "$@"\n`,
+    } as const;
+    await activated({ ...one, [node]: script });
+    const fix = expect.stringMatching(/^Run `terraform apply -replace=ADDRESS` .* sends all files again/);
+    const found = { at: node, what: "has different content", fix };
+    host.write(node, "", 0o755);
+    expect(await drift()).toMatchObject({ store: [], files: [found] });
+    rmSync(host.at(node));
+    expect(await drift()).toMatchObject({ store: [], files: [{ ...found, what: "is missing" }] });
+    host.write(node, script.content, 0o755);
+    chmodSync(host.at(node), 0o700);
+    expect(await drift()).toMatchObject({ store: [], files: [{ at: node, fix: AGAIN }] });
   });
 
   test("units and rules in other states", async () => {

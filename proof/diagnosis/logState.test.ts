@@ -70,7 +70,7 @@ test("a directory in the place of a file", () => {
   rmSync(error);
   mkdirSync(error);
   for (const pid of [0, process.pid])
-    expect(found(pid)).toEqual([`/error.log is a directory: Move it away, then ${REOPEN}`]);
+    expect(found(pid)).toEqual([`/error.log is a directory: Move ${error} away, then ${REOPEN}`]);
 });
 
 test("a link that leads to itself, which the service's user can make", async () => {

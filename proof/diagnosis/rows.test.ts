@@ -381,6 +381,20 @@ const CASES = Array.from<
     },
     ["config", /^the proxy refuses its config\n\/etc\/x: cannot be read\nLook at it\.$/],
   ],
+  [
+    "a config that is refused for a directory that has lost its files",
+    {
+      configProblems: [{ ...bad, path: "routes[0].action.directory (/srv/lost)" }],
+      sockets: [],
+      ...drift({ emptied: [{ at: "/srv/lost", what: "does not exist", fix: "Mount its disk" }] }),
+      ...responses({ all: silent }),
+    },
+    {
+      config: "failed",
+      ...all(["ports", "server-name", "web-application", ...RESPONSES], "because config"),
+    },
+    ["config", /\(\/srv\/lost\): cannot be read\n\/srv\/lost: does not exist\nMount its disk$/],
+  ],
   ["no units", without("units"), { proxy: "unknown" }],
   [
     "a proxy that is down",
@@ -1033,6 +1047,7 @@ units: Units are loaded as delivered, and start at boot
 config: The proxy's config is valid
   ? The files that the config names can only be seen on the host: run \`portico doctor\` there.
   the proxy refuses its config; fix: Look at it.
+  the proxy refuses its config; fix: Mount its disk
 proxy: The proxy is running, and starts at boot
   ? The state of the units can only be seen on the host: run \`portico doctor\` there.
   ? The state of the units cannot be determined: there is no deployment document.

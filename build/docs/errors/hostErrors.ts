@@ -308,7 +308,7 @@ export const HOST_ERRORS = {
     "activation.bad-target",
     "The path of a file already belongs to a directory or to another kind of object.",
     "/etc/portico/portico.json",
-    "is not a regular file, or its parent is not a directory",
+    "is not a regular file",
   ),
   ...seen(
     "activation.bad-unit",

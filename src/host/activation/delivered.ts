@@ -10,7 +10,7 @@ import {
   ProblemError,
 } from "../../model/index.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
-import { type FileState, hashOf, observe } from "./fileState.js";
+import { type FileState, hashOf, observe, obstacleTo } from "./fileState.js";
 import { filesOf, type GoodState, type Store } from "./store.js";
 
 /** A deployment as it arrived, with all its contents found and intact. */
@@ -116,10 +116,7 @@ export async function observeAll(store: Store, paths: readonly string[]): Promis
     try {
       const state = await observe(store.onHost(path));
       if (state !== "unfit") states.set(path, state);
-      else
-        problems.push(
-          problem("activation.bad-target", path, "is not a regular file, or its parent is not a directory"),
-        );
+      else problems.push(problem("activation.bad-target", path, await unfitness(store.onHost(path))));
     } catch (error) {
       const message = `cannot be examined ${systemReason(error as Error)}`;
       problems.push(problem("activation.bad-target", path, message));
@@ -127,6 +124,11 @@ export async function observeAll(store: Store, paths: readonly string[]): Promis
   }
   if (problems.length > 0) throw new ProblemError(problems);
   return states;
+}
+
+async function unfitness(path: string): Promise<string> {
+  const obstacle = await obstacleTo(path);
+  return obstacle === path ? "is not a regular file" : `is below ${obstacle}, which is not a directory`;
 }
 
 async function find(

@@ -8,9 +8,10 @@ import {
   parseDeploymentText,
   ProblemError,
 } from "../../model/index.js";
+import { SEND_PROGRAMS } from "../../render/programScripts.js";
 import { quote } from "../../render/shell.js";
 import { readTrustedSync } from "../../runtime/load/trustedFile.js";
-import { differences, type FileState, observe } from "./fileState.js";
+import { differences, type FileState, observe, obstacleTo } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { closedToProxy, openings } from "./openDirectories.js";
@@ -19,6 +20,7 @@ import { emptiedTrees } from "../diagnosis/emptyTrees.js";
 import { lostRoutes } from "../diagnosis/defaultRoutes.js";
 import { userOfProcess } from "../diagnosis/closedPaths.js";
 import { run } from "../diagnosis/command.js";
+import { isIn } from "../diagnosis/treePermissions.js";
 import { contentsBefore, type GoodState, goodFiles, keptFiles, Store } from "./store.js";
 import { unitFindings } from "./unitDrift.js";
 
@@ -46,26 +48,35 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
   const journal = await read(store.readJournal());
   const deployment = last?.deployment ?? documentOnHost();
   if (deployment === undefined && findings.length === 0) return undefined;
-  if (last === undefined && findings.length === 0) findings.push(lostState(store));
-  if (journal !== undefined && !(await isRunning(store))) findings.push(cutOff(store, journal));
-  if (last !== undefined) findings.push(...(await storeFindings(store, last)));
+  const lost = await lostCommand(store);
+  // A command line of portico that can be run on this host now.
+  const portico = lost === undefined ? store.at("command") : BY_RUNNING;
+  const again = `${portico} activate --again`;
+  if (last === undefined && findings.length === 0) findings.push(await lostState(store, portico));
+  if (journal !== undefined && !(await isRunning(store))) findings.push(cutOff(store, journal, portico));
+  if (last !== undefined) findings.push(...(await storeFindings(store, last, again)));
   if (deployment === undefined) return { drift: { store: findings, files: [], units: [] } };
   const loaded = await seeLoaded(store, deployment);
+  const files =
+    last === undefined
+      ? []
+      : [...(await fileFindings(last, again)), ...(await closedFindings(last, loaded, again))];
+  const units = await unitFindings(deployment, loaded, { store, again });
+  // A program that is lost is named by the rows of files and units.
+  if (last !== undefined && lost !== undefined && ![...files, ...units].some((one) => isAbout(one, lost)))
+    findings.push({ at: store.at("command"), what: lost.what, fix: again });
   return {
     deployment,
     drift: {
       store: findings,
-      files:
-        last === undefined
-          ? []
-          : [...(await fileFindings(store, last)), ...(await closedFindings(store, last, loaded))],
+      files,
       ...ifAny("emptied", await emptiedTrees(last?.filled ?? [])),
       ...ifAny("routes", lostRoutes(last?.defaultRoutes ?? [])),
-      units: await unitFindings(deployment, loaded, { store, again: again(store) }),
-      ...firewallOf(store, deployment, loaded),
+      units,
+      ...firewallOf(deployment, loaded, again),
       ...(loaded.proxy === undefined
         ? {}
-        : { running: proxyReasons(loaded.proxy).map((what) => ({ ...what, fix: again(store) })) }),
+        : { running: proxyReasons(loaded.proxy).map((what) => ({ ...what, fix: again })) }),
     },
   };
 }
@@ -83,26 +94,43 @@ function documentOnHost(): Deployment | undefined {
   }
 }
 
-/**
- * A command line of portico on this host: with the command that activations leave there, or else with the running
- * program.
- */
-function portico(store: Store, words: string): string {
-  const command = store.at("command");
-  return existsSync(command) ? `${command} ${words}` : byRunning(words);
+const SEND_AGAIN = `Run ${SEND_PROGRAMS}.`;
+
+const BY_RUNNING = runningPrograms().map(quote).join(" ");
+
+/** Why the command that activations leave on the host does not run portico. */
+interface LostCommand {
+  readonly what: string;
+  /** The program that is the reason, where one is. */
+  readonly program?: string;
 }
 
-const byRunning = (words: string): string => `${runningPrograms().map(quote).join(" ")} ${words}`;
+/** Undefined if the command runs: only a run shows whether its programs are whole. */
+async function lostCommand(store: Store): Promise<LostCommand | undefined> {
+  const programs = await store.commandPrograms();
+  if (programs === undefined)
+    return {
+      what: "is missing or was changed: this command runs portico on the host, and removes the deployment",
+    };
+  const { code, stderr } = await run([store.at("command"), "--version"], SHOW_SECONDS);
+  if (code === 0) return undefined;
+  const [why = ""] = stderr.split("\n");
+  const program = programs.find((path) => why.startsWith(`${path}: `));
+  return { what: `does not run portico: ${why}`, ...(program === undefined ? {} : { program }) };
+}
 
-/** The command that undoes manual changes. */
-const again = (store: Store): string => portico(store, "activate --again");
+const isAbout = ({ at, what }: Finding, { program }: LostCommand): boolean =>
+  program !== undefined && (isIn(program, at) || what.includes(program));
 
-function lostState(store: Store): Finding {
-  const what = "does not exist: the state of the host before the deployment is no longer known";
+async function lostState(store: Store, portico: string): Promise<Finding> {
+  const file = store.at("state.json");
+  const at = await obstacleTo(file);
+  const [how, first] =
+    at === file ? ["does not exist", ""] : ["is not a directory", `Move ${at} away, then `];
   return {
-    at: store.at("state.json"),
-    what,
-    fix: `${portico(store, "activate")} (creates a new record from the files on the host)`,
+    at,
+    what: `${how}: the state of the host before the deployment is no longer known`,
+    fix: `${first}${portico} activate (creates a new record from the files on the host)`,
   };
 }
 
@@ -115,12 +143,13 @@ async function isRunning(store: Store): Promise<boolean> {
 function cutOff(
   store: Store,
   { kind, startedAt }: { readonly kind: "activation" | "deactivation"; readonly startedAt: string },
+  portico: string,
 ): Finding {
   const what = `the ${kind} of ${startedAt} was cut off`;
-  return { at: store.at("journal.json"), what, fix: portico(store, "recover") };
+  return { at: store.at("journal.json"), what, fix: `${portico} recover` };
 }
 
-async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> {
+async function storeFindings(store: Store, last: GoodState, again: string): Promise<Finding[]> {
   const findings: Finding[] = [];
   const { mode, uid } = lstatSync(store.directory);
   if ((mode & 0o077) !== 0 || uid !== 0) {
@@ -131,18 +160,13 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
       fix,
     });
   }
-  if (!(await store.hasCommand())) {
-    const what =
-      "is missing or was changed: this command runs portico on the host, and removes the deployment";
-    findings.push({ at: store.at("command"), what, fix: byRunning("activate --again") });
-  }
   // A content that is also in place is not hashed twice.
   for (const { path, sha256 } of keptFiles(last)) {
     const blob = statIfThere(store.blob(sha256));
     const file = statIfThere(path);
     const whole = blob !== undefined && (blob.size === file?.size || (await store.has(sha256)));
     const what = `is ${blob === undefined ? "missing" : "damaged"}: ${path} could not be put back`;
-    if (!whole) findings.push({ at: store.blob(sha256), what, fix: again(store) });
+    if (!whole) findings.push({ at: store.blob(sha256), what, fix: again });
   }
   for (const [path, before] of contentsBefore(last)) {
     if (existsSync(store.blob(before.sha256))) continue;
@@ -159,42 +183,47 @@ function statIfThere(path: string): Stats | undefined {
     return lstatSync(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
     throw error;
   }
 }
 
 const octal = (mode: number): string => `mode ${(mode & 0o7777).toString(8).padStart(4, "0")}`;
 
-async function fileFindings(store: Store, last: GoodState): Promise<Finding[]> {
+async function fileFindings(last: GoodState, again: string): Promise<Finding[]> {
   const findings: Finding[] = [];
+  const fit: string[] = [];
+  const unfit = new Map<string, string>();
+  const kept = new Set(keptFiles(last).map(({ path }) => path));
   for (const { path, state } of goodFiles(last)) {
     const found = await observe(path);
     if (found === "unfit") {
-      const fix = `Move it away, then ${again(store)}`;
-      findings.push({ at: path, what: "is not a regular file, or a directory above it is a file", fix });
+      const obstacle = await obstacleTo(path);
+      unfit.set(obstacle, obstacle === path ? "is not a regular file" : "is not a directory");
     } else {
+      fit.push(path);
       const what = differing(found, state);
-      if (what !== "") findings.push({ at: path, what, fix: again(store) });
+      const isThere = found.kind === "file" && state.kind === "file" && found.sha256 === state.sha256;
+      if (what !== "") findings.push({ at: path, what, fix: isThere || kept.has(path) ? again : SEND_AGAIN });
     }
   }
   for (const directory of directoriesOf(last)) {
     const found = statIfThere(directory);
-    if (found === undefined || (found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0))
-      continue;
-    const what = found.isDirectory()
-      ? `users other than root may write to it (${octal(found.mode)}, user ${found.uid})`
-      : "is not a directory";
+    if (found?.isDirectory() === false) unfit.set(directory, "is not a directory");
+    if (found?.isDirectory() !== true || (found.uid === 0 && (found.mode & 0o022) === 0)) continue;
+    const what = `users other than root may write to it (${octal(found.mode)}, user ${found.uid})`;
     findings.push({ at: directory, what, fix: `chown root:root ${directory} && chmod go-w ${directory}` });
   }
-  for (const { path, message, fix } of await foreignDirectories(goodFiles(last).map((file) => file.path)))
+  // Nothing below these can be put back before.
+  findings.unshift(...[...unfit].map(([at, what]) => ({ at, what, fix: `Move ${at} away, then ${again}` })));
+  for (const { path, message, fix } of await foreignDirectories(fit))
     if (!findings.some(({ at }) => path.startsWith(`${at}/`)))
       findings.push({ at: path, what: message, fix });
   return findings;
 }
 
 /** Directories that the proxy's user cannot enter. A file that it cannot read has another mode than it was given. */
-async function closedFindings(store: Store, last: GoodState, { units }: Loaded): Promise<Finding[]> {
+async function closedFindings(last: GoodState, { units }: Loaded, again: string): Promise<Finding[]> {
   const { deployment, directories } = last;
   const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
   const user = userOfProcess(service?.mainPid ?? 0);
@@ -204,7 +233,7 @@ async function closedFindings(store: Store, last: GoodState, { units }: Loaded):
     const found = statIfThere(at);
     if (found?.isDirectory() !== true) return [];
     const what = `the proxy's user cannot enter it (${octal(found.mode)}): the proxy does not start again`;
-    return [{ at, what, fix: opened.includes(at) ? again(store) : `chmod o+x ${at}` }];
+    return [{ at, what, fix: opened.includes(at) ? again : `chmod o+x ${at}` }];
   });
 }
 
@@ -225,12 +254,11 @@ function directoriesOf({ deployment, directories }: GoodState): string[] {
 const SHOW_SECONDS = 30;
 
 function firewallOf(
-  store: Store,
   { services }: Deployment,
   { rules, units }: Loaded,
+  fix: string,
 ): Pick<Drift, "firewall" | "firewallUnknown"> {
   if (services.firewall === undefined || rules.size === 0) return {};
-  const fix = again(store);
   const unit = units?.find((one) => one.unit === services.firewall);
   const stopped =
     unit === undefined || unit.active === "active"

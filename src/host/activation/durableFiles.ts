@@ -10,6 +10,7 @@ import {
   rename,
   rm,
   rmdir,
+  stat,
   symlink,
   unlink,
   writeFile,
@@ -142,7 +143,7 @@ export async function makeDirectory(path: string, mode = "0755"): Promise<void> 
       // mkdir applied the umask.
       await chmod(path, bits);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
+      if ((error as NodeJS.ErrnoException).code === "EEXIST" && (await stat(path)).isDirectory()) return;
       throw error;
     }
     await syncDirectory(dirname(path));

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { lstat, open, readlink } from "node:fs/promises";
+import { lstat, open, readlink, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 
 /** The state of a path, as far as it can be restored. */
 export type FileState =
@@ -28,10 +29,22 @@ export async function observe(path: string): Promise<FileState | "unfit"> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return ABSENT;
-    // A parent that is a file.
-    if (code === "ENOTDIR") return "unfit";
+    // A parent that is a file, or a link to itself.
+    if (code === "ENOTDIR" || code === "ELOOP") return "unfit";
     throw error;
   }
+}
+
+/** What is in the way of a file at an unfit path: the first thing above the path that is no directory, or the path. */
+export async function obstacleTo(path: string): Promise<string> {
+  const parent = dirname(path);
+  if (parent === path) return path;
+  const above = await obstacleTo(parent);
+  const isOpen = await stat(above).then(
+    (found) => found.isDirectory(),
+    ({ code }: NodeJS.ErrnoException) => code === "ENOENT",
+  );
+  return isOpen ? path : above;
 }
 
 /** SHA-256 of a file's content, without holding it in memory. */

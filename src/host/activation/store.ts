@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { DefaultRoute } from "../diagnosis/defaultRoutes.js";
@@ -172,17 +171,16 @@ export class Store {
     await placeBytes(this.at("command"), Buffer.from(COMMAND_SCRIPT), { mode: "0700", ...currentUser() });
   }
 
-  /** Whether `command` can be run. */
-  async hasCommand(): Promise<boolean> {
+  /** The programs that `command` runs; undefined if it is not as it was written. */
+  async commandPrograms(): Promise<Programs | undefined> {
     try {
       const programs = (await readFile(this.at("programs"), "utf8")).trimEnd().split("\n");
       const { mode } = await lstat(this.at("command"));
       const text = await readFile(this.at("command"), "utf8");
-      return (
-        text === COMMAND_SCRIPT && (mode & 0o100) !== 0 && programs.length === 2 && programs.every(existsSync)
-      );
+      const isWhole = text === COMMAND_SCRIPT && (mode & 0o100) !== 0 && programs.length === 2;
+      return isWhole ? (programs as unknown as Programs) : undefined;
     } catch {
-      return false;
+      return undefined;
     }
   }
 

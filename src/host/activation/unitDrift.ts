@@ -78,13 +78,13 @@ function ownFindings(
 }
 
 /** Differences in what a unit does: it should run, now and after the next boot, and its processes should go on. */
-function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, { services }: Deployment): Finding[] {
+function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, deployment: Deployment): Finding[] {
   const { unit, load, startLinks } = shown;
-  const { proxy, firewall } = services;
+  const { proxy, firewall } = deployment.services;
   const isOfProxy = unit === proxy.service || unit === proxy.socket;
   const halted = haltedFindings(shown);
   // Rows of their own: whether these run, and whether the proxy starts with the host.
-  if (isOfProxy) return [...lostProgram(shown, want), ...halted];
+  if (isOfProxy) return [...lostProgram(shown, want, deployment), ...halted];
   const starts = want?.enabled === true;
   const runs = want?.active === true && unit !== firewall;
   if (load === "masked")
@@ -92,7 +92,7 @@ function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, { service
       { at: unit, what: "is masked", fix: `systemctl unmask ${unit} && systemctl enable --now ${unit}` },
     ];
   if (load === "not-found") return [{ at: unit, what: "does not exist", fix: `Install ${unit} again` }];
-  const lost = lostProgram(shown, want);
+  const lost = lostProgram(shown, want, deployment);
   if (lost.length > 0) return lost;
   // The doctor's unit fails if its last run found a problem.
   if (shown.active === "failed" && unit !== DOCTOR_UNIT)
@@ -121,10 +121,15 @@ function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, { service
 const stateOf = ({ active, sub }: ShownUnit): string =>
   sub.startsWith("auto-restart") ? "waiting to be started again" : active;
 
-/** A program that was removed runs on, and does not start again. */
-function lostProgram({ unit, command }: ShownUnit, want: WantedUnit | undefined): Finding[] {
+/** A program that was removed runs on, and does not start again. Delivered programs have findings as files. */
+function lostProgram(
+  { unit, command }: ShownUnit,
+  want: WantedUnit | undefined,
+  { files }: Deployment,
+): Finding[] {
   const [program = ""] = command.split(" ");
-  const broken = want?.active === true && program.startsWith("/") ? brokenProgram(program) : undefined;
+  const isOfHost = program.startsWith("/") && !files.some(({ path }) => path === program);
+  const broken = want?.active === true && isOfHost ? brokenProgram(program) : undefined;
   if (broken === undefined) return [];
   const what = `its program ${program} ${broken.what}: it cannot start`;
   return [{ at: unit, what, fix: `${broken.fix}, then systemctl restart ${unit}` }];

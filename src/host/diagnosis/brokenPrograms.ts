@@ -15,7 +15,7 @@ export function brokenProgram(path: string): { readonly what: string; readonly f
     return { what: "does not exist", fix };
   }
   if (!found.isFile())
-    return { what: "is no file", fix: `Move it away, then install ${path} again (${install})` };
+    return { what: "is no file", fix: `Move ${path} away, then install ${path} again (${install})` };
   if (found.size === 0) return { what: "is empty", fix };
   // Services run as users of their own.
   if ((found.mode & 0o005) === 0o005) return undefined;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
 import type { Contents } from "../asOwner/contents.js";
@@ -14,15 +14,25 @@ export async function filledTrees(paths: readonly string[]): Promise<string[]> {
 export async function emptiedTrees(before: readonly string[]): Promise<Finding[]> {
   const found = await Promise.all(
     before.map(async (path): Promise<Finding[]> => {
-      const contents = existsSync(path) ? await contentsAt(path) : "none";
-      if (contents !== "none") return [];
-      const what = "is empty, and was not when the deployment was activated";
+      const how = await lack(path);
+      if (how === undefined) return [];
+      const what = `${how}, and had files when the deployment was activated`;
       return [{ at: path, what, fix: fixFor(path) }];
     }),
   );
   const findings = found.flat();
   // A directory inside one that is empty is no other finding.
   return findings.filter(({ at }) => !findings.some((one) => at.startsWith(`${one.at}/`)));
+}
+
+/** In what way a directory has no files; undefined if it has some, or that is not known. */
+async function lack(path: string): Promise<string | undefined> {
+  try {
+    if (!statSync(path).isDirectory()) return "is not a directory";
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? "does not exist" : "is not a directory";
+  }
+  return (await contentsAt(path)) === "none" ? "is empty" : undefined;
 }
 
 async function contentsAt(path: string): Promise<Contents> {

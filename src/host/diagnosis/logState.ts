@@ -60,7 +60,7 @@ function fileFindings(at: string, { pid, user }: LogWriter, unit: string): Findi
   if (found === undefined)
     return user === undefined ? [] : [{ at, what: "does not exist", fix: reopen(unit) }];
   if (found.isDirectory()) {
-    const fix = `Move it away, then ${reopen(unit)}`;
+    const fix = `Move ${at} away, then ${reopen(unit)}`;
     return [{ at, what: "is a directory", fix }];
   }
   if (user === undefined || !found.isFile()) return [];

@@ -143,11 +143,15 @@ const HAIRPIN_QUESTION: Question<EngineRow> = {
 };
 
 function askConfig(evidence: Evidence): Verdict {
-  const { configProblems, configWarnings = [] } = evidence;
+  const { configProblems, configWarnings = [], drift } = evidence;
   if (configProblems === undefined) return notSeen(evidence, "The files that the config names");
   const [first] = configProblems;
-  if (first !== undefined)
-    return failure("the proxy refuses its config", configProblems.map(short), first.fix);
+  if (first !== undefined) {
+    // A directory that was there is to be put back, not to be made.
+    const lost = drift?.emptied?.find(({ at }) => first.path.endsWith(`(${at})`));
+    const seen = [...configProblems.map(short), ...(lost === undefined ? [] : [`${lost.at}: ${lost.what}`])];
+    return failure("the proxy refuses its config", seen, lost?.fix ?? first.fix);
+  }
   return ok(...configWarnings.map(short));
 }
 
