@@ -526,10 +526,13 @@ describe("doctor's view of the host:", () => {
     rmSync(host.at("/root/away"), { recursive: true });
   });
 
-  test("a file is where the store was", async () => {
+  test.each<[string, () => void]>([
+    ["a file", () => host.write(STORE, "")],
+    ["a link to itself", () => symlinkSync("deployment", host.at(STORE))],
+  ])("%s is where the store was", async (_what, replace) => {
     await activated(one);
     rmSync(host.at(STORE), { recursive: true });
-    host.write(STORE, "");
+    replace();
     const fix = `Move ${STORE} away, then ${BY_RUNNING} activate (creates a new record from the files on the host)`;
     expect(await drift()).toMatchObject({ store: [{ at: STORE, fix }], files: [] });
     expect((await host.activate()).problems).toMatchObject([{ path: STORE }]);

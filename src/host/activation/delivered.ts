@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import {
   type Deployment,
   DEPLOYMENT_FILE,
@@ -116,7 +116,7 @@ export async function observeAll(store: Store, paths: readonly string[]): Promis
     try {
       const state = await observe(store.onHost(path));
       if (state !== "unfit") states.set(path, state);
-      else problems.push(problem("activation.bad-target", path, await unfitness(store.onHost(path))));
+      else problems.push(problem("activation.bad-target", path, await unfitness(store, path)));
     } catch (error) {
       const message = `cannot be examined ${systemReason(error as Error)}`;
       problems.push(problem("activation.bad-target", path, message));
@@ -126,8 +126,8 @@ export async function observeAll(store: Store, paths: readonly string[]): Promis
   return states;
 }
 
-async function unfitness(path: string): Promise<string> {
-  const obstacle = await obstacleTo(path);
+async function unfitness(store: Store, path: string): Promise<string> {
+  const obstacle = join("/", relative(store.root, await obstacleTo(store.onHost(path))));
   return obstacle === path ? "is not a regular file" : `is below ${obstacle}, which is not a directory`;
 }
 

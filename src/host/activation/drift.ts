@@ -11,7 +11,7 @@ import {
 import { SEND_PROGRAMS } from "../../render/programScripts.js";
 import { quote } from "../../render/shell.js";
 import { readTrustedSync } from "../../runtime/load/trustedFile.js";
-import { differences, type FileState, observe, obstacleTo } from "./fileState.js";
+import { differences, type FileState, isLacking, observe, obstacleTo } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { closedToProxy, openings } from "./openDirectories.js";
@@ -182,8 +182,7 @@ function statIfThere(path: string): Stats | undefined {
   try {
     return lstatSync(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
+    if (isLacking(error)) return undefined;
     throw error;
   }
 }

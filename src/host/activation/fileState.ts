@@ -27,13 +27,15 @@ export async function observe(path: string): Promise<FileState | "unfit"> {
     const mode = (found.mode & 0o7777).toString(8).padStart(4, "0");
     return { kind: "file", sha256: await hashOf(path), mode, uid: found.uid, gid: found.gid };
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return ABSENT;
-    // A parent that is a file, or a link to itself.
-    if (code === "ENOTDIR" || code === "ELOOP") return "unfit";
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return ABSENT;
+    if (isLacking(error)) return "unfit";
     throw error;
   }
 }
+
+/** Whether an error says that nothing is at a path, or that something above is no directory, such as a link to itself. */
+export const isLacking = (error: unknown): boolean =>
+  ["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "");
 
 /** What is in the way of a file at an unfit path: the first thing above the path that is no directory, or the path. */
 export async function obstacleTo(path: string): Promise<string> {

@@ -26,7 +26,7 @@ import {
   removeFile,
   removeIfEmpty,
 } from "./durableFiles.js";
-import { type FileState, hashOf } from "./fileState.js";
+import { type FileState, hashOf, isLacking } from "./fileState.js";
 import type { Programs } from "./programs.js";
 import { systemdIsHere } from "./systemctl.js";
 import type { SettingsEditRecord } from "../applicationSettings/index.js";
@@ -258,7 +258,7 @@ export class Store {
 
   private async read<T extends { version: number }>(name: string): Promise<T | undefined> {
     const text = await readFile(this.at(name), "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+      if (isLacking(error)) return undefined;
       throw error;
     });
     if (text === undefined) return undefined;
