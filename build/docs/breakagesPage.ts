@@ -59,8 +59,6 @@ function everyThing(): string[] {
     THINGS_BROKEN.filter((one) => one.thing === thing)
       .map((one) => (NOT_KNOWN[caseOf(one)] === undefined ? one.kind : `(${one.kind})`))
       .join(", ");
-  const reasons = (of: Readonly<Record<string, string>>): string[][] =>
-    Object.entries(of).map((one) => [...one]);
   return [
     "## Every thing of a deployment, broken in every way",
     "",
@@ -73,13 +71,17 @@ function everyThing(): string[] {
       things.map((thing) => [`\`${thing}\``, kinds(thing)]),
     ),
     "",
-    "In brackets are cases in which no row fails:",
+    "`foreign` is a thing with another owner; `replaced` is a directory where a file was, or a file where a directory was;",
+    "`looped` is a link to itself. In brackets are cases in which no row fails:",
     "",
-    ...table(["case", "reason"], reasons(NOT_KNOWN)),
+    ...table(["case", "reason"], Object.entries(NOT_KNOWN)),
     "",
-    "Of these the printed fix is not the whole repair:",
+    "Of these the printed fix is not the whole repair; the tests do what a person has to do, and see the host healed:",
     "",
-    ...table(["case", "reason"], reasons(BY_HAND)),
+    ...table(
+      ["case", "reason", "fix"],
+      Object.entries(BY_HAND).map(([name, { reason, remedy }]) => [name, reason, remedy]),
+    ),
   ];
 }
 

@@ -165,7 +165,7 @@ const FILES: readonly Breakage[] = [
     name: "the default page is replaced by a directory",
     breaks: `rm ${PAGE} && mkdir ${PAGE}`,
     rows: ["files", "response: default server"],
-    message: "index.html: is not a regular file … Move it away",
+    message: "index.html: is not a regular file … Move … away",
     down: ["default page"],
     heals: `rmdir ${PAGE}`,
     thenAgain: true,
@@ -614,7 +614,7 @@ const APPLICATION: readonly Breakage[] = [
     breaks: "mount -t tmpfs -o mode=755 empty /srv/sync/media",
     rows: ["media-permissions"],
     message:
-      "its disk may not be mounted … /srv/sync/media: is empty, and was not when the deployment was activated",
+      "its disk may not be mounted … /srv/sync/media: is empty, and had files when the deployment was activated",
     down: ["media"],
     heals: "umount /srv/sync/media; sleep 1.1",
     remedy: "mount the disk",

@@ -71,7 +71,7 @@ export interface ThingBroken {
   readonly kind: string;
   /** What is done: shell on the host, as root. */
   readonly breaks: string;
-  /** What undoes it, where the fix of `portico doctor` is for a person to carry out. */
+  /** What undoes it, if the test has not healed the host. */
   readonly undo: string;
   /** What the first row that fails has to name; the thing, or what is known by another name. */
   readonly named: string;
@@ -108,6 +108,7 @@ function directory(path: string): ThingBroken[] {
     broken("foreign", `chown 65534 ${path}`),
     broken("unreadable", `chmod 700 ${path}; sleep 1.1`),
     broken("replaced", `rm -rf ${KEPT}; mv ${path} ${KEPT}; echo > ${path}`, back),
+    broken("looped", `rm -rf ${KEPT}; mv ${path} ${KEPT}; ln -s ${path} ${path}`, back),
   ];
 }
 
@@ -169,12 +170,39 @@ export const NOT_KNOWN: Readonly<Record<string, string>> = {
   "/srv/sync/media: foreign": "any user may own what is served",
 };
 
-/** Faults whose fix a person has to carry out: the command is not the whole of it. */
-export const BY_HAND: Readonly<Record<string, string>> = Object.fromEntries(
-  PROGRAMS.flatMap((path) =>
-    ["absent", "empty", "replaced"].map((kind) => [
-      `${path}: ${kind}`,
-      "the program has to be installed again",
-    ]),
+/** What a person has to do before the printed fixes, if any are left, heal the host. */
+export interface ByHand {
+  readonly reason: string;
+  /** What a person does, in words. */
+  readonly remedy: string;
+  /** The same as shell, as root. */
+  readonly does: string;
+}
+
+const LOST_KINDS = ["absent", "empty", "replaced", "looped"] as const;
+
+const lost = (path: string, hand: ByHand): [string, ByHand][] =>
+  LOST_KINDS.map((kind) => `${path}: ${kind}`)
+    .filter((name) => THINGS_BROKEN.some((one) => caseOf(one) === name))
+    .map((name) => [name, hand]);
+
+/** Faults that no command of Portico repairs: what is lost is not part of the deployment. */
+export const BY_HAND: Readonly<Record<string, ByHand>> = Object.fromEntries([
+  ...PROGRAMS.flatMap((path) =>
+    lost(path, {
+      reason: "the program is not part of this deployment",
+      remedy: "install the program again",
+      does: `rm -rf ${path}; mv ${KEPT} ${path}`,
+    }),
   ),
-);
+  ...lost("/usr/lib/portico", {
+    reason: "Node, which is in the directory, is not part of this deployment",
+    remedy: "install Node again, then what `portico doctor` prints",
+    does: "rm -rf /usr/lib/portico; install -D -m 0755 /root/node /usr/lib/portico/node",
+  }),
+  ...lost("/srv/sync/media", {
+    reason: "the files are the application's",
+    remedy: "mount the disk, or put the files back",
+    does: `rm -rf /srv/sync/media; mv ${KEPT} /srv/sync/media; sleep 1.1`,
+  }),
+]);
