@@ -193,6 +193,24 @@ export const RULES = {
       );
     },
   },
+  securedUrl: {
+    allowedBy: "decisions 5.1",
+    why: "over TLS, a URL of the requested host with http gets https",
+    explains: ({ fact, nginx = "", portico = "" }, { channel, row }) => {
+      const plain = `http://${asked(row).host}/`;
+      return (
+        channel !== "http" &&
+        /^field (?:location|content-location|refresh)$/.test(fact) &&
+        sameValues(portico, nginx.replaceAll(plain, plain.replace("http", "https")))
+      );
+    },
+  },
+  cookiePath: {
+    allowedBy: "decisions 5.1",
+    why: "the path of a cookie gets the prefix that is cut from the request, as URLs do",
+    explains: ({ fact, nginx = "", portico = "" }) =>
+      fact === "field set-cookie" && sameValues(portico, nginx.replaceAll("Path=/", "Path=/synchttp")),
+  },
   destinationPath: {
     allowedBy: "decisions 2.5",
     why: "a WebDAV Destination that points here becomes what the upstream expects: its path",
@@ -328,6 +346,10 @@ export const RULES = {
     explains: (_, { nginx, portico }) => nginx["status"] === "502" && portico["status"] === "200",
   },
 } as const satisfies Record<string, Rule>;
+
+/** Values of fields with one name, in any order. */
+const sameValues = (one: string, other: string): boolean =>
+  one.split(" | ").sort().join(" | ") === other.split(" | ").sort().join(" | ");
 
 export type RuleName = keyof typeof RULES;
 

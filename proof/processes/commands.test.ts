@@ -89,7 +89,7 @@ describe("a config from standard input", () => {
     [["check", "--no-files", "-"], 0, "/dev/stdin: ok (1 listener, 1 virtual server, 4 routes)\n"],
     [["check", "-"], 1, "/srv/page"],
     [["check", "--json", "-"], 1, '"ok": false'],
-    [["doctor", "--elsewhere", "--config", "-"], 1, "?      The proxy's config is valid [config]\n"],
+    [["doctor", "--elsewhere", "--config", "-"], 1, "-      The proxy's config is valid [config]\n"],
   ])("%j", (args, status, message) => {
     const done = portico(args);
     expect(done.stdout).toContain(message);

@@ -54,6 +54,8 @@ const SHOWN = {
   anyToken: ({ method }) => /[a-z]/.test(method),
   headHasNoRanges: has(/^range$/),
   publicOrigin: responds(/^(?:location|content-location|refresh)$/),
+  securedUrl: responds(/^(?:location|content-location|refresh)$/),
+  cookiePath: (generated) => isFileServer(generated) && responds(/^set-cookie$/)(generated),
   destinationPath: has(/^destination$/),
   redirectOnlySync: ({ channel }) => channel === "redirect",
   webSocket: has(/^upgrade$/),
