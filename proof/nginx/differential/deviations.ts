@@ -91,7 +91,7 @@ const ONLY_GENERATED = {
     why: "RFC 9110, 13.1.4: a date that is none is ignored; nginx takes it for an early one",
     about: has(/^if-(?:un)?modified-since$/),
     explains: (_, { nginx, portico }) =>
-      ["304", "412"].includes(nginx["status"]!) && ["200", "206", "416"].includes(portico["status"]!),
+      ["304", "412"].includes(nginx["status"]!) && ["200", "206", "304", "416"].includes(portico["status"]!),
   },
   emptyQuery: {
     allowedBy: "decisions 2.1",
