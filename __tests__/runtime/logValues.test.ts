@@ -1,6 +1,7 @@
 import { CUT_REQUEST, readLogLine } from "../../src/host/diagnosis/accessLogLine.js";
 import { readEntry } from "../../src/host/diagnosis/logEntry.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
+import { loggedQuery } from "../../src/runtime/logs/loggedQuery.js";
 import { FakeExchange, type FakeRequest } from "../../testkit/fakeExchange.js";
 import { cpuMs } from "../../testkit/growth.js";
 import fc from "../../testkit/property.js";
@@ -86,4 +87,9 @@ test("a message is cut, too, whatever it quotes", () => {
 test("a head full of what must be escaped takes no longer than a line that is long", () => {
   const exchange = agent("\xff".repeat(1_000_000));
   expect(cpuMs(20, () => [combinedLine(exchange), jsonLine(exchange)])).toBeLessThan(20);
+});
+
+test("a blank in the query of a referrer ends nothing", () => {
+  expect(loggedQuery("http://a/?a=s3cret s3cret&b=c", "names")).toBe("http://a/?a=*&b=*");
+  expect(loggedQuery("http://a/?a=s3cret s3cret", "none")).toBe("http://a/");
 });

@@ -84,7 +84,7 @@ beforeAll(async () => {
   portico = await Portico.start(
     oneServer({
       limits: { streamResetsPerSecondMax: RESETS_PER_SECOND_MAX },
-      logs: { access: "off" },
+      logs: { access: "off", error: { stream: "stderr" } },
       listeners: [loopback("https", port, files)],
       upstreams: [{ name: "app", url: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` }],
       routes: [everywhere({ type: "proxy", upstream: "app" })],

@@ -45,10 +45,8 @@ export function rulesAbout(ruleSet: string, ports: readonly number[], vrrp: bool
       continue;
     }
     const [rule = "", handle = ""] = line.split(" # handle ");
-    if (!REFUSES.test(rule) || hook === "output" || hook === "forward" || hook === "postrouting") {
-      if (!(vrrp && REFUSES.test(rule))) continue;
-    }
-    if (!ports.some((port) => isAbout(rule, port)) && !(vrrp && VRRP.test(rule))) continue;
+    const isOfPorts = !PASSED_ON.has(hook) && ports.some((port) => isAbout(rule, port));
+    if (!REFUSES.test(rule) || !(isOfPorts || (vrrp && VRRP.test(rule)))) continue;
     const fix = `nft delete rule ${where} handle ${handle}; to make it last, change the configuration of ${ownerOf(chain)}`;
     found.push({ chain: where, text: rule, isOfSome: SOME.test(rule), fix });
   }
@@ -56,6 +54,8 @@ export function rulesAbout(ruleSet: string, ports: readonly number[], vrrp: bool
 }
 
 const REFUSES = /\b(?:drop|reject|redirect|dnat|tproxy|queue)\b/;
+/** Hooks that no packet to a port of this machine passes. */
+const PASSED_ON = new Set(["output", "forward", "postrouting"]);
 const VRRP = /\b(?:ip protocol|l4proto) (?:112|vrrp)\b/;
 /** Conditions on the client. */
 const SOME = /\bsaddr\b|\biif(?:name)? "?lo"?\b|\blimit rate over\b|\bct state\b|\bct count\b/;

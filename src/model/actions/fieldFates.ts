@@ -85,14 +85,15 @@ const isOf = (families: readonly string[], name: string): boolean =>
   families.some((begins) => name.startsWith(begins));
 
 /**
- * Any other byte becomes the same `_` as `-` in the environment variables of one application or another (RFC 3875,
- * 4.1.18), so that the name may be another spelling of a dropped one. nginx drops these names too.
+ * The lower-case name that applications may take a field for. Any other byte becomes the same `_` as `-` in the
+ * environment variables of one application or another (RFC 3875, 4.1.18), so that the name may be another spelling of a
+ * dropped one. nginx drops these names too.
  */
-const OTHER_SPELLING = /[^0-9a-z-]/;
+export const usualSpelling = (name: string): string => name.toLowerCase().replace(/[^0-9a-z-]/g, "-");
 
 function fateOfRequestField(name: string): FieldFate {
   const lower = name.toLowerCase();
-  if (OTHER_SPELLING.test(lower)) return FieldFate.OddName;
+  if (usualSpelling(lower) !== lower) return FieldFate.OddName;
   return REQUEST_FATES.get(lower) ?? (isOf(REQUEST_FAMILIES, lower) ? FieldFate.Named : FieldFate.Pass);
 }
 

@@ -13,7 +13,7 @@ import {
   urlPath,
 } from "../fields.js";
 import { type Problem, problem } from "../problem.js";
-import { FieldFate, requestFieldFate } from "./fieldFates.js";
+import { FieldFate, requestFieldFate, usualSpelling } from "./fieldFates.js";
 import type { ActionKind } from "./kind.js";
 
 export const forwarded = z
@@ -171,18 +171,16 @@ function keptSpellings(action: ProxyActionConfig, at: string): Problem[] {
   const { keepFields, trustedFields, setHeaders, setHeadersFromCredential } = action;
   const own = [trustedFields, Object.keys(setHeaders), Object.keys(setHeadersFromCredential)]
     .flat()
-    .map(usualName);
+    .map(usualSpelling);
   return keepFields.flatMap((name, i) =>
-    requestFieldFate(usualName(name)) === FieldFate.Pass && !own.includes(usualName(name))
+    requestFieldFate(usualSpelling(name)) === FieldFate.Pass && !own.includes(usualSpelling(name))
       ? []
       : [
           problem("config.bad-header", `${at}.keepFields[${i}]`, "is another spelling of a protected field", {
             received: name,
-            allowed: `a field that no application takes for \`${usualName(name)}\``,
+            allowed: `a field that no application takes for \`${usualSpelling(name)}\``,
             fix: "Rename the field in the client and the application.",
           }),
         ],
   );
 }
-
-const usualName = (name: string): string => name.toLowerCase().replace(/[^0-9a-z]/g, "-");

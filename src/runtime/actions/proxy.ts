@@ -8,7 +8,6 @@ import {
 } from "../../model/serving.js";
 import { respondFailure } from "../dispatch/errorPages.js";
 import type { Action, BodySink, Exchange, HeaderList } from "../exchange/exchange.js";
-import type { RequestHead } from "../codec/request.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { ConnectionOpener, UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
@@ -60,14 +59,12 @@ class Facts implements ForwardedRequest {
   readonly trusted: boolean;
 
   readonly requestId: string | undefined;
-  private readonly request: RequestHead;
 
   constructor(
     private readonly exchange: Exchange,
     readonly upgrade: string | undefined,
   ) {
     const { request, client } = exchange;
-    this.request = request;
     this.requestId = exchange.requestId;
     // Upstreams speak HTTP/1.1, where an upgrade is a GET (RFC 6455, 4.1).
     this.method = upgrade === undefined ? request.method : "GET";
@@ -84,7 +81,7 @@ class Facts implements ForwardedRequest {
 
   /** A getter, so that no list is made for requests whose lines pass as they are. */
   get headers(): HeaderList {
-    return this.request.headers;
+    return this.exchange.request.headers;
   }
 
   dropped(name: string): void {
