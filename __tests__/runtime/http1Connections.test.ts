@@ -465,6 +465,26 @@ test("a drain waits for a head that has begun", async () => {
   client.socket.destroy();
 });
 
+test("a drain waits longer for the first request of a connection than for another one", async () => {
+  await start({ timeouts: { keepAliveMs: 20_000, requestHeadMs: 20_000 } });
+  const fresh = await connectTo(proxy.port);
+  const silent = await connectTo(proxy.port);
+  const used = await connectTo(proxy.port);
+  used.send(get("/page"));
+  await used.receives("page");
+  proxy.drain();
+  await pass(2_000);
+  await used.until(({ ended }) => ended);
+  await pass(6_000);
+  expect(fresh.ended).toBe(false);
+  fresh.send(get("/page"));
+  await fresh.until(({ ended }) => ended);
+  expect(fresh.received).toMatch(/^HTTP\/1\.1 200 [^]*Connection: close\r\n[^]*page$/);
+  await pass(3_000);
+  await silent.until(({ ended }) => ended);
+  for (const { socket } of [fresh, silent, used]) socket.destroy();
+});
+
 test("a body that breaks the chunked coding is logged as such", async () => {
   await start();
   const request = "POST /web HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nz";

@@ -36,6 +36,11 @@ const LINGER_TOTAL_MS = 30_000;
 /** How long a draining connection waits for a request that the client may have sent before it could know. */
 const DRAIN_IDLE_MS = 1_000;
 /**
+ * The same for the first request of a connection: clients send a request again if a connection ends that was used
+ * before (RFC 9112 section 9.3.1), and fail if a new one does. nginx waits client_header_timeout for it.
+ */
+const DRAIN_FIRST_MS = 10_000;
+/**
  * A client that half-closes after a complete request may still read (`nc`), or may be gone: the two look the same until
  * something is written. A response that makes no progress for this time is given up; nginx gives it up at once.
  */
@@ -162,7 +167,8 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
   drain(): void {
     // A request may already be on its way: closing now would cut it without a response (RFC 9112, 9.6).
     if (this.state === State.Head && this.reader.empty && !this.input.hasUnread) {
-      this.readDeadline = Math.min(this.readDeadline, coarseNow() + DRAIN_IDLE_MS);
+      const waits = this.served === 0 ? DRAIN_FIRST_MS : DRAIN_IDLE_MS;
+      this.readDeadline = Math.min(this.readDeadline, coarseNow() + waits);
     }
   }
 
