@@ -13,10 +13,17 @@ import { nextEvent } from "../../testkit/waiting.js";
 const HINTING = NAMES.filter((name) => recipe(name).hints !== undefined);
 const stage = stageOf([...HINTING, "uvicorn"]);
 
-test.each(HINTING)("%s sends informational responses, and HTTP/1.1 clients get them", async (name) => {
-  const { status, body, informational } = await ask(stage().port, `/${name}/hints`);
+test.each(HINTING)("%s sends informational responses, and browsers get them over HTTP/1.1", async (name) => {
+  const headers = { "Sec-Fetch-Mode": "navigate" };
+  const { status, body, informational } = await ask(stage().port, `/${name}/hints`, { headers });
   expect([status, body.toString()]).toEqual([200, "after hints"]);
   expect(informational).toEqual(recipe(name).hints);
+});
+
+test.each(HINTING)("%s sends early hints, and programs do not get them over HTTP/1.1", async (name) => {
+  const { status, body, informational } = await ask(stage().port, `/${name}/hints`);
+  expect([status, body.toString()]).toEqual([200, "after hints"]);
+  expect(informational).toEqual(recipe(name).hints!.filter((hint) => hint !== 103));
 });
 
 test.each(HINTING)("%s sends informational responses, and HTTP/2 clients get them", async (name) => {
