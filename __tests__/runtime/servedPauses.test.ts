@@ -61,6 +61,14 @@ test("a renewal at the moment of the limit does not outlast it", async () => {
   expect((await served.quiesce({ id: ID })).ok).toBe(false);
 });
 
+test("both orders of a maintenance name the workers that do not respond", async () => {
+  seen = [has({}), undefined];
+  expect(codes(await served.begin({ message: "Back soon" }))).toMatch(/, workers that do not respond: 1$/);
+  expect(codes(await served.end())).toBe("maintenance has ended, workers that do not respond: 1");
+  seen = [has({}), has({})];
+  expect(codes(await served.end())).toBe("there was no maintenance");
+});
+
 test("a maintenance whose end another command finds to be over ends", async () => {
   expect((await served.begin({ until: Date.now() + 50 })).ok).toBe(true);
   busy(100);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ControlRequest } from "../../../src/runtime/supervisor/control.js";
 import type { PlannedEvent } from "./scene.js";
 import type { Stage } from "./stage.js";
 
@@ -28,9 +29,9 @@ const PLAYS: Readonly<Record<PlannedEvent["kind"], Play>> = {
   },
 
   async maintenance(stage, happening) {
-    await stage.ask({ command: "maintenance", begin: { message: "A scene." } });
+    await allWorkers(stage, { command: "maintenance", begin: { message: "A scene." } });
     await whileInForce(happening);
-    await stage.ask({ command: "maintenance" });
+    await allWorkers(stage, { command: "maintenance" });
   },
 
   /** As `portico quiesce` does around its command. */
@@ -57,6 +58,11 @@ const PLAYS: Readonly<Record<PlannedEvent["kind"], Play>> = {
     await stage.upgrade();
   },
 };
+
+/** Gives the order until no worker is named that did not respond to it: on a busy machine one may take seconds. */
+async function allWorkers(stage: Stage, order: ControlRequest): Promise<void> {
+  while ((await stage.ask(order)).message.includes("do not respond")) await sleep(POLL_MS);
+}
 
 async function whileInForce(happening: Happening): Promise<void> {
   happening.mustFrom = now();

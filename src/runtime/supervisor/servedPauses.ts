@@ -112,10 +112,10 @@ export class ServedPauses {
       if (maintenance.length > 0) return { ok: false, problems: [notAlone(server)] };
     }
     const left = maintenance.filter((one) => !ended.includes(one));
-    const { warnings } = await this.change({ ...this.state, maintenance: left });
+    const { seen, warnings } = await this.change({ ...this.state, maintenance: left });
     for (const one of ended) this.logs.write("warn", `${nameOf(one.server)} is no longer in maintenance`);
-    const message = ended.length === 0 ? "there was no maintenance" : "maintenance has ended";
-    return { ok: true, value: { message, warnings } };
+    const done = ended.length === 0 ? "there was no maintenance" : "maintenance has ended";
+    return { ok: true, value: { message: `${done}${silence(seen)}`, warnings } };
   }
 
   private async quiesced({ id, begin, refuses }: QuiesceRequest): Promise<ControlOutcome> {
@@ -275,7 +275,7 @@ interface Changed {
   readonly warnings: readonly Problem[];
 }
 
-/** A note about workers that did not respond: they may be hung, and may still serve refused requests. */
+/** A note about workers that did not respond: they may be hung, and go on as before until they do. */
 function silence(seen: readonly (SeenPauses | undefined)[]): string {
   const silent = seen.filter((one) => one === undefined).length;
   return silent === 0 ? "" : `, workers that do not respond: ${silent}`;
