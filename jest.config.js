@@ -25,6 +25,7 @@ const NEEDS = [
   { tests: "proof/balancer/", programs: ["haproxy", "nginx"], root: false },
   { tests: "proof/hostile/servedSecrets.test.ts", programs: ["python3"], root: true },
   { tests: "proof/metrics/prometheus.test.ts", programs: ["prometheus", "promtool"], root: false },
+  { tests: "proof/quiesces/syncClient.test.ts", programs: ["nextcloudcmd"], root: false },
   { tests: "proof/servers/", programs: ["haproxy"], root: false },
   { tests: "proof/diagnosis/", programs: ["python3"], root: true },
   { tests: "proof/processes/container.test.ts", programs: ["unshare", "setpriv", "findmnt"], root: true },

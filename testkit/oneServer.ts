@@ -11,7 +11,7 @@ import type { Issued } from "./certificates.js";
 
 /** Configs of one virtual server on 127.0.0.1, in which a test writes only what it is about. */
 
-interface OneServer extends Omit<ProxyConfigInput, "version" | "virtualServers"> {
+export interface OneServer extends Omit<ProxyConfigInput, "version" | "virtualServers"> {
   readonly routes: readonly RouteInput[];
   /** More of the virtual server. */
   readonly server?: Partial<ProxyConfigInput["virtualServers"][number]>;

@@ -65,7 +65,11 @@ test("texts and lists of a config have these bounds", () => {
     // A name of 253, with scheme, brackets and port.
     "..268 characters": "upstreams[].url upstreams[].servers[].url",
     "..2048 characters": paths("upstreams[].health.path", `${route}.action.rewrite`, `${route}.action.path`),
-    "..4096 characters": paths(`${server}.responseHeaders.set{}`, `${route}.responseHeaders.set{}`),
+    "..4096 characters": paths(
+      ...[`${server}.responseHeaders.set{}`, `${server}.pauseResponse.headers{}`],
+      `${route}.responseHeaders.set{}`,
+    ),
+    "1..4096 characters": `${server}.pauseResponse.body`,
     "..65536 characters": `${route}.action.body`,
     "1..32768 characters": `maintenance.page ${server}.errorPages[].html`,
   });

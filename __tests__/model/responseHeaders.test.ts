@@ -180,6 +180,17 @@ test("`Cache-Control` may be set where the action does not set it", () => {
   ]);
 });
 
+test("the fields of a pause follow the same rules, and do not repeat those of every pause", () => {
+  const pause = (headers: Record<string, string>) => ({
+    pauseResponse: { contentType: "text/xml", body: "<later/>", headers },
+  });
+  const at = `${SERVER}.pauseResponse.headers`;
+  expect(found(pause({ "X-Maintenance": "1", "Content-Language": "en" }))).toEqual([]);
+  expect(found(pause({ Vary: "Accept" }))).toEqual([`config.reserved-response-field ${at}.Vary`]);
+  expect(found(pause({ "retry-after": "5" }))).toEqual([`config.duplicate-response-field ${at}.retry-after`]);
+  expect(found(pause({ "X-A": "1", "x-a": "2" }))).toEqual([`config.duplicate-response-field ${at}.x-a`]);
+});
+
 test("the fields that are set take up to 8192 bytes, hsts included", () => {
   const hsts = { maxAge: 1 };
   const hstsBytes = "Strict-Transport-Security: max-age=1\r\n".length;

@@ -391,6 +391,7 @@ test("every text in the config has a rule, except free text", () => {
     ".$schema",
     ".maintenance.page",
     ".virtualServers[].errorPages[].html",
+    ".virtualServers[].pauseResponse.body",
     ".virtualServers[].routes[].action.body",
   ]);
 });

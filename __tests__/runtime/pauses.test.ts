@@ -104,6 +104,56 @@ test("in maintenance requests get 503, but redirects lead on, and challenges get
   expect(await statuses([["GET", "/web"]])).toEqual(["GET /web 200"]);
 });
 
+test("programs get the virtual server's own response, whatever refuses them, and browsers the page", async () => {
+  const pauseResponse = {
+    contentType: "application/xml; charset=utf-8",
+    body: "<error>later</error>\n",
+    headers: { "X-Maintenance": "1" },
+  };
+  const own = await startEveryProtocol({
+    routes: [],
+    config: {
+      virtualServers: [
+        {
+          name: "application",
+          serverNames: ["_"],
+          default: true,
+          listeners: ["http", "https"],
+          pauseResponse,
+          routes: [
+            { name: "text", path: "/text", writes: "always", action: { type: "respond", status: 200 } },
+            { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
+          ],
+        },
+      ],
+    },
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
+  });
+  const session = connectHttp2(own.securePort);
+  const orders: readonly PauseOrder[] = [
+    { maintenance: [{ until: Date.now() + 90_000, message: "Back soon", closesTunnels: false }] },
+    { maintenance: [], quiesce: quiesced() },
+  ];
+  for (const paused of orders) {
+    own.serving.dispatcher.pauses.set(paused);
+    for (const method of ["PUT", "DELETE"]) {
+      const seen = await ask(session, { ":method": method, ":path": "/web" });
+      expect([seen.status, seen.body]).toEqual([503, pauseResponse.body]);
+      expect(seen.headers).toMatchObject({
+        "content-type": pauseResponse.contentType,
+        "x-maintenance": "1",
+        "retry-after": expect.stringMatching(/^\d+$/),
+        vary: "Accept",
+      });
+    }
+    const page = await ask(session, { ":method": "POST", ":path": "/web", accept: "text/html" });
+    expect([page.status, page.headers["x-maintenance"]]).toEqual([503, undefined]);
+    expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
+  }
+  session.destroy();
+  await own.close();
+});
+
 test("the maintenance of another virtual server changes nothing; without an end it says a minute", async () => {
   order({ maintenance: [{ server: "other", closesTunnels: true }] });
   expect(await statuses([["GET", "/web"]])).toEqual(["GET /web 200"]);

@@ -7,7 +7,14 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
 import type { WorkerHoldings } from "../../src/runtime/worker/holdings.js";
 import { issue } from "../../testkit/certificates.js";
-import { everywhere, logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
+import {
+  everywhere,
+  logsIn,
+  loopback,
+  oneServer,
+  type OneServer,
+  writeCertificate,
+} from "../../testkit/oneServer.js";
 import { freePorts } from "../../testkit/ports.js";
 import { childrenOf } from "../../testkit/processes.js";
 import { sharedBundle } from "../../testkit/sharedBundle.js";
@@ -24,8 +31,11 @@ export class Service {
     readonly securePort: number,
   ) {}
 
-  /** @param url of the application */
-  static async start(url: string): Promise<Service> {
+  /**
+   * @param url of the application
+   * @param server more of the virtual server
+   */
+  static async start(url: string, server: OneServer["server"] = {}): Promise<Service> {
     const [plainPort, securePort] = await freePorts(2);
     const service = new Service(await sharedBundle(), plainPort!, securePort!);
     const tls = writeCertificate(service.folder, await issue({ name: "app.example" }));
@@ -35,6 +45,7 @@ export class Service {
       listeners: [loopback("plain", plainPort!), loopback("secure", securePort!, tls)],
       upstreams: [{ name: "web", url }],
       routes: [everywhere({ type: "proxy", upstream: "web" })],
+      server,
     });
     writeFileSync(service.config, JSON.stringify(config));
     await service.up();

@@ -1,3 +1,5 @@
+import type { pauseResponse } from "../model/config/pauses.js";
+import type { InputOf } from "../model/inferred.js";
 import type {
   ActionInput,
   DeploymentInput,
@@ -140,6 +142,11 @@ export interface ApplicationDefinition<Part extends string = string, RouteName e
   readonly trees?: readonly Tree[];
   /** The application's rows of `portico doctor`: `rows` of the deployment. */
   readonly rows?: readonly DeploymentRow[];
+  /** The 503 by which the application's programs recognise a maintenance. */
+  readonly pauseResponse?: PauseResponse;
   /** Facts about the clients, for guards and single sign-on. */
   readonly clients: ApplicationClients;
 }
+
+/** For sync clients: docs/pauses.md has the response of each that was tried. */
+export interface PauseResponse extends InputOf<typeof pauseResponse> {}

@@ -10,6 +10,7 @@ import {
   partAt,
   routeTo,
   when,
+  SYNC_MAINTENANCE,
 } from "./pieces.js";
 
 /** Nextcloud, by its administration manual ("Reverse proxy") and that of notify_push. */
@@ -48,6 +49,7 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     title: "Nextcloud",
     parts,
     main: "web",
+    pauseResponse: { ...SYNC_MAINTENANCE, headers: { "X-Nextcloud-Maintenance-Mode": "1" } },
     routes: (place) => ({
       web: routeTo<NextcloudPart>(parts, "web", "/", {
         expect: [...alive(parts.web, [untrusted(place)]), toLogIn(parts.web, place)],

@@ -1,6 +1,6 @@
 import type { ExpectationInput, SettingsFile } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationPart, PublicPlace } from "./definition.js";
-import { alive, noResponse, partAt, routeTo } from "./pieces.js";
+import { alive, noResponse, partAt, routeTo, SYNC_MAINTENANCE } from "./pieces.js";
 
 /** Applications that are one server at `/`. */
 
@@ -13,7 +13,7 @@ function oneServer(
   {
     told,
     ...rest
-  }: Pick<OneServer, "settings" | "commands" | "clients"> & {
+  }: Pick<OneServer, "settings" | "commands" | "clients" | "pauseResponse"> & {
     /** A response that shows the configured public URL. */
     readonly told?: (web: ApplicationPart, place: PublicPlace) => ExpectationInput;
   },
@@ -109,6 +109,7 @@ const scale =
       { port: 9200, seconds: 3_600, alive: "/status.php" },
       {
         settings: ({ authority }) => [envFile(directory, variable, authority)],
+        pauseResponse: SYNC_MAINTENANCE,
         clients: {
           withCredentials: [
             "/remote.php",

@@ -154,3 +154,20 @@ export function officeRoutes(
     officeCapabilities: routeTo(parts, "office", "/hosting/capabilities", { ...quiet, match: "exact" }),
   };
 }
+
+/**
+ * The response of SabreDAV, which Nextcloud and ownCloud are made with, in their maintenance mode. Their sync clients end
+ * the run and try again later; after another 503 they count a failure of each file, and leave the file out for longer and
+ * longer.
+ */
+export const SYNC_MAINTENANCE = {
+  contentType: "application/xml; charset=utf-8",
+  body: [
+    '<?xml version="1.0" encoding="utf-8"?>',
+    '<d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns">',
+    "  <s:exception>Sabre\\DAV\\Exception\\ServiceUnavailable</s:exception>",
+    "  <s:message>System in maintenance mode.</s:message>",
+    "</d:error>",
+    "",
+  ].join("\n"),
+} as const;

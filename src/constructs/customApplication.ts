@@ -9,6 +9,7 @@ import {
 } from "../applications/index.js";
 import { route } from "../model/config/config.js";
 import { type Problem, problem, type RouteInput } from "../model/index.js";
+import { PAUSE_RESPONSE } from "./errorPage.js";
 import { fieldsOf } from "./props/fieldTable.js";
 import {
   any,
@@ -70,6 +71,7 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
   daemons: listOf(record),
   trees: listOf(record),
   rows: listOf(record),
+  pauseResponse: PAUSE_RESPONSE,
   clients: fields<ApplicationClients>({
     builtIn: listOf(text),
     withCredentials: required(listOf(text)),

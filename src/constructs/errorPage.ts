@@ -1,6 +1,8 @@
 import type { errorPageFile, errorPageText } from "../model/config/errorPages.js";
+import type { PauseResponse } from "../applications/index.js";
 import type { InputOf } from "../model/inferred.js";
 import type { ERROR_PAGE_STATUSES } from "../model/index.js";
+import { fields, recordOf, required, text } from "./props/propTable.js";
 
 /**
  * A page of your own in place of the proxy's error pages: in the config (`html`), or in a file on the host (`file`).
@@ -25,3 +27,10 @@ export interface ErrorPageFile extends InputOf<typeof errorPageFile> {
   /** @remarks Deliver the file by a `HostFile` with `role: "page"`; the proxy then reloads when the file changes. */
   readonly file: string;
 }
+
+/** @internal */
+export const PAUSE_RESPONSE = fields<PauseResponse>({
+  contentType: required(text),
+  body: required(text),
+  headers: recordOf(text),
+});

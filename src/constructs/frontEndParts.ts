@@ -4,6 +4,7 @@ import type { virtualServerOptions } from "../model/config/config.js";
 import type { InputOf } from "../model/inferred.js";
 import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../model/host.js";
 import type { Activation } from "./activation.js";
+import type { PauseResponse } from "../applications/index.js";
 import type { ErrorPage } from "./errorPage.js";
 import type { AllowedPort, HostPaths } from "../render/index.js";
 import { Firewall, firewallPropProblems, type FirewallProps } from "./firewall.js";
@@ -67,7 +68,7 @@ export interface IFrontEnd extends FrontEndServers {
 /** Options of a front end on a host, for any application. */
 export interface FrontEndProps extends Pick<
   InputOf<typeof virtualServerOptions>,
-  "responseHeaders" | "errorPages"
+  "responseHeaders" | "errorPages" | "pauseResponse"
 > {
   /** The host, or props to make one. */
   readonly host: IHost | HostProps;
@@ -81,6 +82,7 @@ export interface FrontEndProps extends Pick<
   readonly additionalServerNames?: readonly string[];
   readonly responseHeaders?: ResponseHeaders;
   readonly errorPages?: readonly ErrorPage[];
+  readonly pauseResponse?: PauseResponse;
   /**
    * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a
    * stream, the routes of a `FileSyncFrontEnd` have no separate log files.

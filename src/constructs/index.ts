@@ -79,6 +79,7 @@ export type {
   SeafileRoute,
   SettingsCommand,
   SettingsFilePaths,
+  PauseResponse,
 } from "../applications/index.js";
 export {
   ApplicationSettings,

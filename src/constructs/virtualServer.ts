@@ -10,7 +10,8 @@ import {
   rowsOfServer,
   type VirtualServerInput,
 } from "../model/index.js";
-import type { ErrorPage } from "./errorPage.js";
+import type { PauseResponse } from "../applications/index.js";
+import { type ErrorPage, PAUSE_RESPONSE } from "./errorPage.js";
 import { type ExpectedResponse, expectedProblems, isExpected, listOfExpected } from "./expectation.js";
 import { refuse, virtualServerProblems } from "./props/checks.js";
 import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
@@ -182,6 +183,7 @@ export interface VirtualServerProps extends Omit<InputOf<typeof virtualServerOpt
   /** @remarks With a self-signed certificate, it is refused (`config.hsts-self-signed`). */
   readonly hsts?: HstsOptions;
   readonly errorPages?: readonly ErrorPage[];
+  readonly pauseResponse?: PauseResponse;
   /**
    * A certificate for the virtual server's names, besides that of the listeners, at least one of which must be
    * `https`. Clients that request a covered name (SNI) receive this certificate. Only key and certificate of the
@@ -224,6 +226,7 @@ const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   default: flag,
   versionTokens: flag,
   errorPages: listOf(record),
+  pauseResponse: PAUSE_RESPONSE,
   hsts: fields(HSTS_OPTIONS),
   expect: any,
 };

@@ -3,6 +3,7 @@ import { renderOrigin } from "../model/index.js";
 import { virtualServerOptions } from "../model/config/config.js";
 import { deploymentSchema, type services } from "../model/deployment.js";
 import type { InputOf } from "../model/inferred.js";
+import { PAUSE_RESPONSE } from "./errorPage.js";
 import { freeId } from "./constructIds.js";
 import { MODE, HOST, UPSTREAM } from "./props/instances.js";
 import { Action, PROXY_OPTIONS, type ProxyOptions } from "./action.js";
@@ -82,7 +83,7 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
         upstreams: { application: Construct.isConstruct(application) ? undefined : propsOf(application) },
       }),
     );
-    const { mode, upstream, firewall, activation, responseHeaders, errorPages } = props;
+    const { mode, upstream, firewall, activation, responseHeaders, errorPages, pauseResponse } = props;
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     const { host } = this;
     this.mode = mode;
@@ -118,6 +119,7 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
       listeners: secure.length > 0 ? secure : plain,
       responseHeaders,
       errorPages,
+      pauseResponse,
       hsts: mode.https?.hsts,
     });
     const forwarded = { realIp: true, for: true, proto: true, ...props.proxyOptions?.forwarded };
@@ -194,6 +196,7 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   proxyOptions: fields(PROXY_OPTIONS),
   route: fields(ROUTE_CHANGES),
   ...fieldsOf(virtualServerOptions, "responseHeaders"),
+  pauseResponse: PAUSE_RESPONSE,
   errorPages: listOf(record),
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),

@@ -16,18 +16,18 @@ const fieldValue = text(
   VALUE,
 );
 
+/** Fields by name. */
+export const fieldsSet = z.record(fieldName, fieldValue).default({});
+
 export const responseHeaders = z
   .strictObject({
-    set: z
-      .record(fieldName, fieldValue)
-      .default({})
-      .meta({
-        description:
-          "Fields of every response, by name, with values of up to 4096 printable characters. Each replaces all " +
-          "fields of that name, from Portico and from the upstream. A route's fields have priority over its " +
-          "virtual server's fields.",
-        examples: [{ "X-Content-Type-Options": "nosniff" }],
-      }),
+    set: fieldsSet.meta({
+      description:
+        "Fields of every response, by name, with values of up to 4096 printable characters. Each replaces all " +
+        "fields of that name, from Portico and from the upstream. A route's fields have priority over its " +
+        "virtual server's fields.",
+      examples: [{ "X-Content-Type-Options": "nosniff" }],
+    }),
     remove: z
       .array(fieldName.meta({ examples: ["X-Powered-By"] }))
       .default([])

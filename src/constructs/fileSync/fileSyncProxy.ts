@@ -1,4 +1,5 @@
 import { Construct } from "constructs";
+import { PAUSE_RESPONSE } from "../errorPage.js";
 import type { InputOf } from "../../model/inferred.js";
 import { proxyOptions } from "../../model/actions/proxy.js";
 import { route, virtualServerOptions } from "../../model/config/config.js";
@@ -144,6 +145,7 @@ const FILE_SYNC_PROXY_PROPS: PropTable<AnyProxyProps> = {
   ...kindsOf(route, "requestBodyTimeoutMs"),
   webdavDestination: kindsOf(proxyOptions, "destination").destination,
   ...fieldsOf(virtualServerOptions, "responseHeaders"),
+  pauseResponse: PAUSE_RESPONSE,
   errorPages: listOf(record),
   routeResponseHeaders: ROUTE_FIELDS,
   rootRedirect: flag,

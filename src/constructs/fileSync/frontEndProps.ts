@@ -9,6 +9,7 @@ import type { FileSyncRoutes, FileSyncUpstreams, RouteResponseFields, UpstreamOv
 import type { FrontEndProps } from "../frontEndParts.js";
 import type { Application } from "./application.js";
 import type { StaticNetworkProps } from "../network.js";
+import type { PauseResponse } from "../../applications/index.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 
@@ -76,7 +77,7 @@ export interface FileSyncFrontEndProps<
 export interface FileSyncSiteProps<Routes extends object = FileSyncRoutes>
   extends
     FileSyncPathProps,
-    Pick<InputOf<typeof virtualServerOptions>, "responseHeaders" | "errorPages">,
+    Pick<InputOf<typeof virtualServerOptions>, "responseHeaders" | "errorPages" | "pauseResponse">,
     Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
   /**
    * Directory of avatars, if the media directory contains only links to the avatars. The proxy does not follow links
@@ -98,6 +99,8 @@ export interface FileSyncSiteProps<Routes extends object = FileSyncRoutes>
   readonly routeResponseHeaders?: RouteResponseFields<NoInfer<Routes>>;
   /** @remarks These belong to the application's virtual server. */
   readonly errorPages?: readonly ErrorPage[];
+  /** @default - the application's; without one, a line of text */
+  readonly pauseResponse?: PauseResponse;
   /**
    * Whether `/` redirects to the application, over http and https, with 302, so that browsers do not remember the
    * redirect. The default server still responds for other names, and its page links to the application.

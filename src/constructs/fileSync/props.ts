@@ -8,6 +8,7 @@ import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { FURTHER_NAME, nameRule } from "../../model/serverName.js";
 import { accepting, isFilePath } from "../../model/textRule.js";
 import type { SettingsFilePaths } from "../../applications/index.js";
+import { PAUSE_RESPONSE } from "../errorPage.js";
 import type { ApplicationUnits, FileSyncActivationProps, SettingsEditing } from "./activationProps.js";
 import { APPLICATION_DAEMONS_PROPS, daemonPropProblems } from "./daemons.js";
 import { APPLICATION_SETTINGS_PROPS, settingsPropProblems } from "./settings.js";
@@ -73,6 +74,7 @@ export const FRONT_END_PROPS: PropTable<AnyFrontEndProps> = {
   ...kindsOf(route, "requestBodyTimeoutMs"),
   webdavDestination: kindsOf(proxyOptions, "destination").destination,
   ...fieldsOf(virtualServerOptions, "responseHeaders"),
+  pauseResponse: PAUSE_RESPONSE,
   errorPages: listOf(record),
   routeResponseHeaders: ROUTE_FIELDS,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
@@ -137,6 +139,7 @@ type RouteOptions = Pick<
   | "requestBodyTimeoutMs"
   | "responseHeaders"
   | "errorPages"
+  | "pauseResponse"
   | "routeResponseHeaders"
 >;
 
@@ -148,6 +151,7 @@ export function routeProblems(props: RouteOptions, at: At): Problem[] {
     ...timeoutProblems(props, at),
     ...serverOptionProblems(at("responseHeaders"), "responseHeaders", props.responseHeaders),
     ...serverOptionProblems(at("errorPages"), "errorPages", props.errorPages),
+    ...serverOptionProblems(at("pauseResponse"), "pauseResponse", props.pauseResponse),
     ...routeFieldProblems(props, at),
   ];
 }

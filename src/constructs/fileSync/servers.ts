@@ -6,6 +6,7 @@ import {
   type FrontEndExpectations,
   frontEndExpectations,
   type PublicPlace,
+  type PauseResponse,
 } from "../../applications/index.js";
 import { problem, urlAuthority } from "../../model/index.js";
 import { type NormalisedPath, RouteTable } from "../../model/serving.js";
@@ -53,6 +54,7 @@ export interface SiteInput {
   readonly rootRedirect?: boolean;
   readonly responseHeaders?: ResponseHeaders;
   readonly errorPages?: readonly ErrorPage[];
+  readonly pauseResponse?: PauseResponse;
   readonly routeResponseHeaders?: RouteFields;
   readonly requestBodyTimeoutMs?: number;
   readonly logDirectory?: string;
@@ -145,6 +147,7 @@ interface Servers {
 function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   const { mode, serverNames, expect } = input;
   const { responseHeaders, errorPages } = input;
+  const pauseResponse = input.pauseResponse ?? input.application.pauseResponse;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = http6 === undefined ? [http] : [http, http6];
   const defaultServer = proxy.addVirtualServer("default", {
@@ -155,7 +158,7 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   });
   defaultServer.addRoute("page", { path: "/", action: input.page, expect: expect.default });
   if (https === undefined) {
-    const all = { serverNames, listeners, responseHeaders, errorPages };
+    const all = { serverNames, listeners, responseHeaders, errorPages, pauseResponse };
     return { defaultServer, application: proxy.addVirtualServer("application", all) };
   }
   const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
@@ -166,6 +169,7 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
     default: true,
     responseHeaders,
     errorPages,
+    pauseResponse,
     hsts: mode.https?.hsts,
   });
   return { defaultServer, redirect, application };

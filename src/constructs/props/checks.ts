@@ -65,7 +65,7 @@ export function virtualServerProblems(path: string, part: VirtualServer, secure:
 }
 
 /** Problems of an option of a virtual server that is still to be made, at the path of the prop it came by. */
-export function serverOptionProblems<K extends "hsts" | "responseHeaders" | "errorPages">(
+export function serverOptionProblems<K extends "hsts" | "responseHeaders" | "errorPages" | "pauseResponse">(
   path: string,
   name: K,
   value: VirtualServer[K],

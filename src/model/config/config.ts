@@ -19,7 +19,7 @@ import { hsts, responseHeaders } from "../responseHeaders.js";
 import { errorPages } from "./errorPages.js";
 import { notifications } from "./notifications.js";
 import { accessLog, errorLog, logs } from "./logs.js";
-import { maintenance, writes } from "./pauses.js";
+import { maintenance, pauseResponse, writes } from "./pauses.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
 
@@ -184,6 +184,7 @@ const virtualServer = z.strictObject({
   responseHeaders,
   hsts,
   errorPages,
+  pauseResponse: pauseResponse.optional(),
   routes: z.array(route).describe("Routes; a path that matches no route gets 404."),
 });
 

@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { ERROR_PAGE_BYTES_MAX } from "../errorPage.js";
-import { clientRanges, count, MILLISECONDS_MAX } from "../fields.js";
+import { clientRanges, count, line, MILLISECONDS_MAX } from "../fields.js";
+import { fieldsSet } from "../responseHeaders.js";
+
+const PAUSE_BODY_MAX = 4_096;
 
 /** The config of pauses by command: `portico maintenance`, `portico quiesce`. */
 
@@ -33,6 +36,26 @@ export const maintenance = z
   })
   .prefault({})
   .describe("Settings for `portico maintenance on`, during which requests get 503 with `Retry-After`.");
+
+export const pauseResponse = z
+  .strictObject({
+    contentType: line("`Content-Type` of the body.", "application/xml; charset=utf-8"),
+    body: z
+      .string()
+      .min(1)
+      .max(PAUSE_BODY_MAX)
+      .meta({
+        description: "Body.",
+        unit: "characters",
+        examples: ["<error>in maintenance</error>"],
+      }),
+    headers: fieldsSet.meta({ description: "Further header fields.", examples: [{ "X-Maintenance": "1" }] }),
+  })
+  .describe(
+    "Response with 503 for programs (clients whose `Accept` does not name `text/html`) while `portico maintenance` or " +
+      "`portico quiesce` refuses requests. Some sync clients take another 503 for a fault of the file. The response also " +
+      "has `Retry-After`. Default: one line of text.",
+  );
 
 export const writes = z
   .enum(["byMethod", "always", "never"])

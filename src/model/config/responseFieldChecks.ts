@@ -11,6 +11,7 @@ export function responseFieldProblems(config: ProxyConfig): Problem[] {
       ...ownProblems(server.responseHeaders, `${at}.responseHeaders`),
       ...hstsProblems(config, server, at),
       ...tooLong(server, undefined, `${at}.responseHeaders.set`),
+      ...pauseProblems(server.pauseResponse?.headers ?? {}, `${at}.pauseResponse.headers`),
       ...server.routes.flatMap((route, r) => [
         ...ownProblems(route.responseHeaders, `${at}.routes[${r}].responseHeaders`),
         ...cacheControlTwice(route, `${at}.routes[${r}].responseHeaders.set`),
@@ -29,11 +30,30 @@ interface Named {
   readonly verb: "set" | "removed";
 }
 
+const namesSet = (set: ResponseHeaders["set"], at: string): Named[] =>
+  Object.keys(set).map((name) => ({ name, path: `${at}.${name}`, verb: "set" }));
+
 function ownProblems({ set, remove }: ResponseHeaders, at: string): Problem[] {
-  const names: Named[] = [
-    ...Object.keys(set).map((name) => ({ name, path: `${at}.set.${name}`, verb: "set" as const })),
+  return namedProblems([
+    ...namesSet(set, `${at}.set`),
     ...remove.map((name, i) => ({ name, path: `${at}.remove[${i}]`, verb: "removed" as const })),
+  ]);
+}
+
+/** Fields that a pause has in any case. */
+const OF_PAUSES = ["retry-after", "cache-control"];
+
+function pauseProblems(headers: ResponseHeaders["set"], at: string): Problem[] {
+  const names = namesSet(headers, at);
+  return [
+    ...namedProblems(names),
+    ...names
+      .filter(({ name }) => OF_PAUSES.includes(name.toLowerCase()))
+      .map(({ name, path }) => twice(path, "is also set by the proxy, for each pause", name)),
   ];
+}
+
+function namedProblems(names: readonly Named[]): Problem[] {
   return names.flatMap((named, i) => [
     ...reservedProblems(named),
     ...names

@@ -63,7 +63,8 @@ export function sendOwnPage(
 }
 
 /**
- * Responds with 503 to a request that is refused for now: browsers get a page that asks again, programs a line of text.
+ * Responds with 503 to a request that is refused for now: browsers get a page that asks again, programs the virtual server's
+ * own response, or a line of text.
  *
  * @param page of the administrator's; without one the virtual server's page for 503, or the proxy's own
  */
@@ -77,8 +78,11 @@ export function respondPaused(
     const own = page ?? (server.errorPages.length === 0 ? undefined : ownPages(server).get(503));
     return sendOwnPage(exchange, 503, own ?? PAUSE_PAGE, { headers, reason: message });
   }
-  const text = Buffer.from(`503 ${reasonPhrase(503)}: ${message}\n`);
-  send(exchange, 503, [...TEXT_HEADERS, ...OWN_PAGE_HEADERS, ...headers], text);
+  const own = server.pauseResponse;
+  const type = own?.contentType ?? "text/plain; charset=utf-8";
+  const body = own?.body ?? `503 ${reasonPhrase(503)}: ${message}\n`;
+  const more = Object.entries(own?.headers ?? {}).flat();
+  send(exchange, 503, ["Content-Type", type, ...OWN_PAGE_HEADERS, ...headers, ...more], Buffer.from(body));
 }
 
 function valuesFor(
@@ -153,8 +157,6 @@ const OWN_PAGE_HEADERS = Object.freeze(["Vary", "Accept", "Cache-Control", "no-s
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
-
-const TEXT_HEADERS = Object.freeze(["Content-Type", "text/plain; charset=utf-8"]) as HeaderList;
 
 const HTML_HEADERS = Object.freeze([
   "Content-Type",
