@@ -138,6 +138,11 @@ export interface ApplicationDefinition<Part extends string = string, RouteName e
   readonly commands?: (place: PublicPlace) => readonly SettingsCommand[];
   /** systemd units of the servers on the host, in start order. */
   readonly daemons?: NonNullable<DeploymentInput["services"]["daemons"]>;
+  /**
+   * Whether users can map a network drive of Windows: there is a route to a WebDAV server, and the program at `/` is another.
+   * @default false
+   */
+  readonly windowsDrives?: boolean;
   /** Directories that the static routes serve. */
   readonly trees?: readonly Tree[];
   /** The application's rows of `portico doctor`: `rows` of the deployment. */

@@ -51,6 +51,7 @@ export function fileSyncService(options: FileSyncOptions): FileSyncService {
     routes: (place) => routesAt(place, options),
     ...(settings && { settings: () => applicationSettingsFiles(settings.values(), settings.files) }),
     daemons: daemonsOf(units),
+    windowsDrives: true,
     trees: fileSyncTrees(media, fixMedia),
     rows: FILE_SYNC_ROWS,
     clients: {

@@ -142,6 +142,7 @@ export function seafile(options: SeafileOptions): Seafile {
     main: "web",
     routes: (place) => routesAt(place, installation, parts),
     settings: (place) => settingsAt(place, installation),
+    windowsDrives: installation.components.webdav === true,
     ...when(onHost, () => ({
       daemons: [
         { unit: "seafile.service", restartOn: ["seafdav.conf", "env"] },

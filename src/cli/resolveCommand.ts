@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { printableValue } from "../model/printable.js";
 import { type Problem, ProblemError } from "../model/problem.js";
 import { EXAMPLE_CLIENT, type Resolution, resolution, type TestRequest } from "../model/resolution.js";
+import { WINDOWS_DRIVES } from "../host/diagnosis/decisionSteps.js";
 import { readDocument, sourceOf } from "./document.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
 
@@ -111,6 +112,7 @@ function responseLines(resolved: Resolution): readonly string[] {
     case "redirect":
       return [`${resolved.status} to ${resolved.location}`];
     case "respond":
+      if (resolved.windowsDrives) return [WINDOWS_DRIVES];
       return [
         `${resolved.status}, a fixed response`,
         ...resolved.body

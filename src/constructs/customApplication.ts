@@ -69,6 +69,7 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
   settings: ofPlace(listOf(record)),
   commands: ofPlace(listOf(fields({ purpose: required(text), command: required(text) }))),
   daemons: listOf(record),
+  windowsDrives: flag,
   trees: listOf(record),
   rows: listOf(record),
   pauseResponse: PAUSE_RESPONSE,

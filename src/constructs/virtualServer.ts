@@ -225,6 +225,7 @@ const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   tls: TLS_MATERIAL,
   default: flag,
   versionTokens: flag,
+  windowsDrives: flag,
   errorPages: listOf(record),
   pauseResponse: PAUSE_RESPONSE,
   hsts: fields(HSTS_OPTIONS),

@@ -33,6 +33,7 @@ import { fieldsOf, kindsOf } from "./props/fieldTable.js";
 import {
   either,
   fields,
+  flag,
   listOf,
   type PropTable,
   record,
@@ -83,7 +84,8 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
         upstreams: { application: Construct.isConstruct(application) ? undefined : propsOf(application) },
       }),
     );
-    const { mode, upstream, firewall, activation, responseHeaders, errorPages, pauseResponse } = props;
+    const { mode, upstream, firewall, activation } = props;
+    const { responseHeaders, errorPages, pauseResponse, windowsDrives } = props;
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     const { host } = this;
     this.mode = mode;
@@ -120,6 +122,7 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
       responseHeaders,
       errorPages,
       pauseResponse,
+      windowsDrives,
       hsts: mode.https?.hsts,
     });
     const forwarded = { realIp: true, for: true, proto: true, ...props.proxyOptions?.forwarded };
@@ -148,7 +151,8 @@ const propsOf = <P extends Partial<UpstreamProps> | undefined>(given: string | P
   typeof given === "string" ? { url: given } : given;
 
 /** Options of a front end for one ordinary application. */
-export interface WebFrontEndProps extends FrontEndProps {
+export interface WebFrontEndProps
+  extends FrontEndProps, Pick<InputOf<typeof virtualServerOptions>, "windowsDrives"> {
   /** The application: a URL, such as `http://127.0.0.1:3000`, props of an `Upstream`, or an existing upstream. */
   readonly upstream: string | UpstreamProps | IUpstream;
   /**
@@ -198,6 +202,7 @@ export const WEB_FRONT_END_PROPS: PropTable<WebFrontEndProps> = {
   ...fieldsOf(virtualServerOptions, "responseHeaders"),
   pauseResponse: PAUSE_RESPONSE,
   errorPages: listOf(record),
+  windowsDrives: flag,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
   paths: fields(HOST_PATHS),

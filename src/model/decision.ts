@@ -2,11 +2,13 @@ import { isIPv6 } from "node:net";
 import {
   type ActionConfig,
   type ActionOf,
+  asksForDrives,
   belowDirectory,
   canonicalAddress,
   clientPort,
   CONNECT_REFUSAL,
   defaultPort,
+  type HeaderList,
   hostAsked,
   isBodyTooLong,
   isFileMethod,
@@ -37,7 +39,13 @@ export type Decision =
   | { readonly kind: "proxy"; readonly upstream: string; readonly target: string }
   | { readonly kind: "staticFile"; readonly file: string }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
-  | { readonly kind: "respond"; readonly status: number; readonly body: string }
+  /** @property windowsDrives whether the virtual server itself responds, so that Windows may map network drives */
+  | {
+      readonly kind: "respond";
+      readonly status: number;
+      readonly body: string;
+      readonly windowsDrives?: true;
+    }
   /** @property allow addresses that may see it: all others get 403 */
   | { readonly kind: "status"; readonly allow: readonly string[] }
   | { readonly kind: "error"; readonly status: number };
@@ -114,18 +122,22 @@ export interface MatchedRequest {
   readonly bodyBytes: number;
   /** Whether it asks for an upgrade. */
   readonly upgrade?: boolean;
+  /** Its fields, as far as they are known. */
+  readonly headers?: HeaderList;
 }
 
 /** What happens to a request, in the order of the runtime (`dispatch/dispatch.ts`, and its codecs before that). */
 export function decide(match: RouteMatch, request: MatchedRequest): Decision {
-  const { route } = match;
+  const { route, server, path } = match;
   if (request.method === "CONNECT") return error(CONNECT_REFUSAL.status);
   if (request.method === "TRACE") return error(TRACE_REFUSAL.status);
+  if (asksForDrives(server, { headers: [], ...request, path })) return DRIVES;
   if (route === undefined) return error(404);
   if (isBodyTooLong(request.bodyBytes, route.requestBodyBytesMax)) return error(413);
   return decided(match, request, route, route.action);
 }
 
+const DRIVES: Decision = { kind: "respond", status: 200, body: "", windowsDrives: true };
 const error = (status: number): Decision => ({ kind: "error", status });
 
 function decided<T extends ActionConfig["type"]>(

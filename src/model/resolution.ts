@@ -79,7 +79,13 @@ export type ResolutionOutcome =
       readonly encodedFiles?: readonly string[];
     }
   | { readonly kind: "redirect"; readonly status: number; readonly location: string }
-  | { readonly kind: "respond"; readonly status: number; readonly body: string }
+  /** @property windowsDrives whether the virtual server itself responds, so that Windows may map network drives */
+  | {
+      readonly kind: "respond";
+      readonly status: number;
+      readonly body: string;
+      readonly windowsDrives?: true;
+    }
   /** The status page. */
   | { readonly kind: "status" }
   | {
@@ -178,6 +184,7 @@ function unpaged(routed: Routed): ResolutionOutcome {
     target: url.target,
     bodyBytes: bodyLength(asked),
     upgrade: upgradeOf(asked) !== undefined,
+    headers: headerList(asked),
   };
   const decision = decide(routed, request);
   if (route?.action.type === "proxy" && decision.kind === "proxy")

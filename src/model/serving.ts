@@ -33,4 +33,5 @@ export * from "./target.js";
 export * from "./tlsPolicy.js";
 export * from "./sessionHash.js";
 export * from "./config/upstreamServers.js";
+export * from "./windowsDrives.js";
 export * from "./workerMemory.js";

@@ -148,6 +148,7 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   const { mode, serverNames, expect } = input;
   const { responseHeaders, errorPages } = input;
   const pauseResponse = input.pauseResponse ?? input.application.pauseResponse;
+  const { windowsDrives } = input.application;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = http6 === undefined ? [http] : [http, http6];
   const defaultServer = proxy.addVirtualServer("default", {
@@ -158,7 +159,7 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   });
   defaultServer.addRoute("page", { path: "/", action: input.page, expect: expect.default });
   if (https === undefined) {
-    const all = { serverNames, listeners, responseHeaders, errorPages, pauseResponse };
+    const all = { serverNames, listeners, responseHeaders, errorPages, pauseResponse, windowsDrives };
     return { defaultServer, application: proxy.addVirtualServer("application", all) };
   }
   const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
@@ -170,6 +171,7 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
     responseHeaders,
     errorPages,
     pauseResponse,
+    windowsDrives,
     hsts: mode.https?.hsts,
   });
   return { defaultServer, redirect, application };

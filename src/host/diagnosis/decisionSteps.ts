@@ -1,5 +1,6 @@
 import {
   CATCH_ALL,
+  type HeaderList,
   isBodyTooLong,
   type ProxyConfig,
   type RouteConfig,
@@ -25,6 +26,8 @@ export interface DecidedRequest {
   readonly listener?: string | undefined;
   /** Bytes of its body; -1 if that is not known. */
   readonly bodyBytes: number;
+  /** Its fields, as far as they are known. */
+  readonly headers?: HeaderList;
 }
 
 /** The rules that a config applies to a request, in their order, by the functions that `resolve` and `replay` use. */
@@ -64,6 +67,9 @@ export function decisionSteps(
   }
   return { steps: [...steps, step("action", actionText(decide(match, request), route))], match };
 }
+
+/** Why a route's action does not matter, for people. */
+export const WINDOWS_DRIVES = "200 from the virtual server: Windows may map network drives (`windowsDrives`)";
 
 const step = (rule: string, outcome: string): Step => ({ rule, outcome });
 
@@ -106,7 +112,7 @@ function actionText(decision: Decision, route: RouteConfig | undefined): string 
     case "redirect":
       return `${decision.status} to ${decision.location}`;
     case "respond":
-      return `${decision.status}, a fixed response`;
+      return decision.windowsDrives ? WINDOWS_DRIVES : `${decision.status}, a fixed response`;
     case "status":
       return `the status page, for ${decision.allow.join(" and ")}; 403 for all others`;
     case "error":

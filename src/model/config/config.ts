@@ -175,6 +175,13 @@ const virtualServer = z.strictObject({
     false,
     "Whether the `Server` field contains the version, by which `portico check --live` distinguishes servers.",
   ),
+  windowsDrives: flag(
+    false,
+    "Whether the virtual server responds as a WebDAV server to `OPTIONS /` of Windows' WebDAV client " +
+      "(`User-Agent`: `DavClnt` or `Microsoft-WebDAV-MiniRedir`), whatever its routes do. Windows sends this " +
+      "request before it maps a network drive, also for a WebDAV route at another path than `/`, and refuses the " +
+      "drive if the response is not a WebDAV server's.",
+  ),
   proxyStatus: proxyStatus
     .optional()
     .describe(

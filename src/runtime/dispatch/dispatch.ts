@@ -1,4 +1,6 @@
 import {
+  asksForDrives,
+  DRIVE_FIELDS,
   forwardedClient,
   isBodyTooLong,
   type ProxyConfig,
@@ -84,11 +86,12 @@ export class Dispatcher {
     if (exchange.client.misdirected?.(request.serverName) === true)
       return respondFailure(exchange, "http_request_error", 421);
     const config = this.router.route(exchange.server, request.path);
-    if (config === undefined) return respondFailure(exchange, "destination_not_found", 404);
-    const route = this.routes.get(config)!;
+    const route = config && this.routes.get(config)!;
     exchange.route = route;
+    if (asksForDrives(exchange.server, request)) return respondDrives(exchange);
+    if (route === undefined) return respondFailure(exchange, "destination_not_found", 404);
     if (this.pauses.active && this.pauses.refuses(exchange, route)) return;
-    if (isBodyTooLong(request.bodyLength, config.requestBodyBytesMax))
+    if (isBodyTooLong(request.bodyLength, route.config.requestBodyBytesMax))
       return respondFailure(exchange, "http_request_error", 413);
     route.action.handle(exchange);
   }
@@ -116,6 +119,12 @@ export class Dispatcher {
   countsOf({ route, server }: LoggedExchange): RequestCounts {
     return route === undefined ? this.unrouted.get(server)! : route.counts;
   }
+}
+
+/** Also during maintenance: Windows remembers a refusal. */
+function respondDrives(exchange: DispatchedExchange): void {
+  exchange.sendHead(200, reasonPhrase(200), DRIVE_FIELDS, 0);
+  exchange.end();
 }
 
 /** Finds the client of a request that came through a trusted proxy, whose connections have requests of many clients. */
