@@ -19,6 +19,7 @@ const CONFIG = {
   virtualServers: [
     {
       ...{ name: "files", serverNames: ["files.example.org"], default: true, listeners: ["public"] },
+      windowsDrives: true,
       routes: [
         { name: "media", path: "/media", action: { type: "staticFiles", directory: "/srv/media" } },
         { name: "dav", path: "/dav", action: { type: "proxy", upstream: "dav" } },
@@ -46,6 +47,12 @@ test.each([
     "/dav/a",
     ["--header", DESTINATION, "--header", "Overwrite: F"],
     /destination: \/dav\/b\n +overwrite: F\n/,
+  ],
+  ["/", ["--method", "OPTIONS"], /response +404/],
+  [
+    "/",
+    ["--method", "OPTIONS", "--header", "User-Agent: Microsoft-WebDAV-MiniRedir/10.0.19045"],
+    /response +200 from the virtual server: Windows may map network drives/,
   ],
 ])("%s %j", async (path, options, said) => {
   const file = join(openFolder(), "portico.json");

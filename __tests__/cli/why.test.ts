@@ -145,6 +145,19 @@ test("one that the upstream was not asked for", async () => {
   expect(out).toContain("upstream\n  web, but no server got the request\n");
 });
 
+test("one of Windows, before it maps a drive", async () => {
+  const shared = await parts();
+  const server = { name: "application", serverNames: ["_"], default: true, listeners: ["http", "https"] };
+  const config = { ...shared, virtualServers: [{ ...server, windowsDrives: true, routes: [] }] };
+  const front = await startEveryProtocol({ routes: [], config });
+  const asked = "OPTIONS / HTTP/1.1\r\nHost: x.a.example\r\nUser-Agent: DavClnt\r\n\r\n";
+  await exchange(front.plainPort, asked);
+  await front.close();
+  const { request_id: id } = JSON.parse(fs.readFileSync(at("access.log"), "utf8")) as { request_id: string };
+  const { out } = await portico("why", id, "--config", save(config));
+  expect(out).toContain("  action            200 from the virtual server: Windows may map network drives");
+});
+
 test("one that went well, as JSON", async () => {
   const shared = await parts();
   const [id] = await served(shared, "/web/a");

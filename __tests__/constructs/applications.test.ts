@@ -169,6 +169,28 @@ test.each(
   },
 );
 
+test.each([
+  ["Seafile 11", SEAFILE_11, true],
+  ["Seafile 13 in containers, whose WebDAV daemon is behind the web interface", SEAFILE_13, true],
+  [
+    "Seafile without WebDAV",
+    Application.seafile({ version: "12", components: { webdav: false } }),
+    undefined,
+  ],
+  // Its own web server redirects Windows to its WebDAV path.
+  ["Nextcloud", NEXTCLOUD, undefined],
+  ["Vaultwarden", VAULTWARDEN, undefined],
+])("%s: the front end lets Windows map drives", (_title, application, windowsDrives) => {
+  for (const mode of [Mode.plain(), Mode.tls()]) {
+    const { stack } = frontEndOf(application, mode);
+    const url = `${mode.scheme}://files.example.org/`;
+    const asked = { url, method: "OPTIONS", headers: { "User-Agent": "DavClnt" } };
+    expect(resolve(stack, asked)).toMatchObject(
+      windowsDrives === true ? { windowsDrives } : { upstream: "web" },
+    );
+  }
+});
+
 test("a route of an application of one's own has any action that there is, and no other", () => {
   const withAction = (action: object) => () =>
     Application.custom({

@@ -45,6 +45,17 @@ test("all paths of its names go to the upstream, port 80 leads to https, and oth
   expect(() => Testing.synth(stack, true)).not.toThrow();
 });
 
+test("with `windowsDrives`, Windows may map a drive of a WebDAV route below the application", () => {
+  const { stack, front } = made({ windowsDrives: true });
+  front.application.addRoute("dav", { path: "/dav", action: Action.proxy(front.upstream) });
+  const [name] = front.serverNames;
+  const ask = (scheme: string) =>
+    resolve(stack, { url: `${scheme}://${name}/`, method: "OPTIONS", headers: { "User-Agent": "DavClnt" } });
+  expect(ask("https")).toMatchObject({ windowsDrives: true });
+  // The server that redirects to https is none of WebDAV.
+  expect(ask("http")).toMatchObject({ kind: "redirect", status: 301 });
+});
+
 test.each([true, false])("a firewall beside it belongs to its deployment (activation: %s)", (activated) => {
   const { stack, front } = made(activated ? {} : { activation: undefined });
   const unit = (): unknown =>

@@ -256,6 +256,13 @@ describe("a Destination", () => {
     [{}, {}, `${HOST}:8080`, "http://files.example/sync/b", "http://files.example/sync/b"],
     [{}, {}, `${HOST}:8080`, "http://files.example:8080/sync/b", "/sync/b"],
     [{ destination: "absolute" }, {}, HOST, "/sync/b", "http://files.example/sync/b"],
+    [{ destination: "absolute", strip: "raw" }, {}, HOST, "/sync/b", "http://files.example/b"],
+    [{ destination: "clientPath" }, {}, HOST, "http://files.example/sync/b", "/sync/b"],
+    [{ destination: "clientPath", strip: "raw" }, {}, HOST, "http://files.example/sync/b%20", "/sync/b%20"],
+    [{ destination: "clientPath", rewrite: "/dav" }, {}, HOST, "https://files.example/sync/b", "/sync/b"],
+    [{ destination: "clientPath", strip: "raw" }, {}, HOST, "/sync/b", "/sync/b"],
+    [{ destination: "clientPath", strip: "raw" }, {}, HOST, "/other", outside("/other")],
+    [{ destination: "clientPath", strip: "raw" }, {}, HOST, "http://b.example/b", "http://b.example/b"],
     [
       { destination: "unchanged" },
       {},

@@ -22,7 +22,7 @@ export function asksForDrives(
   return false;
 }
 
-/** Fields of the response, which are those of a WebDAV server with locks: without locks Windows does not write. */
+/** Fields of the response: those of a WebDAV server that has locks (RFC 4918, 18.2). */
 export const DRIVE_FIELDS = Object.freeze([
   "Allow",
   "OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK",

@@ -247,6 +247,7 @@ export class ForwardingRules {
       if (this.strip === "none") return value;
       return refusal(502, value, `names this front end, but nothing below "${this.route.path}"`);
     }
+    if (this.action.destination === "clientPath") return target;
     const stripped = this.target(target, path);
     return this.action.destination === "path" ? stripped : `${this.upstreamScheme}://${host}${stripped}`;
   }

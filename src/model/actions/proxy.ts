@@ -102,12 +102,14 @@ export const proxyFields = z
         examples: [{ Authorization: "/etc/portico-secrets/office" }],
       }),
     destination: z
-      .enum(["path", "absolute", "unchanged"])
+      .enum(["path", "clientPath", "absolute", "unchanged"])
       .default("path")
       .describe(
-        "How a WebDAV `Destination` (RFC 4918, 10.3) on this server is changed. `path`: cut to its path. " +
-          "`absolute`: with the scheme and host of the upstream request. `unchanged`: not at all; WebDAV servers " +
-          "behind a proxy then respond with 502.",
+        "How a WebDAV `Destination` (RFC 4918, 10.3) on this server is changed. `path`: cut to its path, " +
+          "as the upstream sees paths. `clientPath`: cut to its path, as the client sees paths: for servers that are " +
+          "told the prefix that `strip` or `rewrite` cuts. `absolute`: as `path`, with the scheme and host of the " +
+          "upstream request. `unchanged`: not at all; a server that does not know its public scheme and host then " +
+          "responds with 502.",
       ),
     slashRedirect: flag(
       true,
