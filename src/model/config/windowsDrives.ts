@@ -1,5 +1,5 @@
-import type { HeaderList } from "./actions/forwardedRequest.js";
-import type { VirtualServerConfig } from "./config/config.js";
+import type { HeaderList } from "../actions/forwardedRequest.js";
+import type { VirtualServerConfig } from "./config.js";
 
 /**
  * Before Windows maps a network drive, it sends `OPTIONS /`, whatever the drive's path, and refuses the drive unless the
