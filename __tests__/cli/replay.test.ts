@@ -8,6 +8,8 @@ import { run } from "../../src/cli/program.js";
 import { NO_REQUEST, readLogLine } from "../../src/host/diagnosis/accessLogLine.js";
 import { shownText } from "../../src/host/diagnosis/replayTexts.js";
 import type { RouteInput } from "../../src/model/index.js";
+import { startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { exchange } from "../../testkit/peers.js";
 
 /** `portico replay`: logs in, differences out. Whether they are true is tested by `proof/replay`. */
 
@@ -515,6 +517,27 @@ test("the last line of a log counts, whether it is ended or not", async () => {
   for (const log of [text + text, text + text.trimEnd()])
     expect(await told(save("ends.log", log), same, same)).toMatchObject({ requests: 2 });
 });
+
+test.each([undefined, "json"] as const)(
+  "the requests of Windows before it maps a drive (format: %s)",
+  async (format) => {
+    const server = {
+      ...{ name: "app", serverNames: ["a.example"], default: true, listeners: ["http", "https"] },
+      routes: ROUTES.filter(({ action }) => action.type === "respond"),
+    };
+    const served = { virtualServers: [{ ...server, windowsDrives: true }] };
+    const front = await startEveryProtocol({ routes: [], config: served, ...(format && { format }) });
+    for (const agent of ["DavClnt", "Mozilla/5.0", "Microsoft-WebDAV-MiniRedir/10.0.19045"]) {
+      const asked = `OPTIONS / HTTP/1.1\r\nHost: a.example\r\nUser-Agent: ${agent}\r\n\r\n`;
+      await exchange(front.plainPort, asked);
+    }
+    const log = save("windows.log", await front.accessLog());
+    await front.close();
+    const [on, off] = [config("on.json", [], served), config("off.json", [], { virtualServers: [server] })];
+    expect(await portico("replay", log, "--against-log", "--config", on)).toMatchObject({ code: 0 });
+    expect(await told(log, on, off)).toMatchObject({ requests: 3, changed: 2 });
+  },
+);
 
 test("a request without a target is none", () => {
   expect(readLogLine('1 - - [0] "200  HTTP/1.1" 200 1')).toBe(NO_REQUEST);

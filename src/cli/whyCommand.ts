@@ -176,7 +176,7 @@ function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly St
     target: request.target,
     listener: config.listeners.some(({ name }) => name === request.listener) ? request.listener : undefined,
     bodyBytes: request.bodyBytes,
-    headers: ["User-Agent", textOf(access?.fields?.["user_agent"]) ?? ""],
+    headers: ["User-Agent", request.userAgent ?? ""],
   });
   const [now, then] = [
     `${match?.server.name}/${match?.route?.name ?? "none"}`,

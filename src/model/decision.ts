@@ -30,9 +30,9 @@ import {
 } from "./index.js";
 
 /**
- * A config's decision about a request, as far as it depends on the request line, host and body length. `resolve` adds
- * the effects of other fields, `why` the rules in their order; `portico replay` uses only this, because a log shows no
- * more.
+ * A config's decision about a request, as far as it depends on the request line, host, body length and, for OPTIONS,
+ * the client's program. `resolve` adds the effects of other fields, `why` the rules in their order; `portico replay` uses
+ * only this, because a log shows no more.
  */
 export type Decision =
   /** @property target path and query that go upstream */
@@ -122,7 +122,7 @@ export interface MatchedRequest {
   readonly bodyBytes: number;
   /** Whether it asks for an upgrade. */
   readonly upgrade?: boolean;
-  /** Its fields, as far as they are known. */
+  /** Its fields, as far as they are known; only `User-Agent` matters. */
   readonly headers?: HeaderList;
 }
 

@@ -21,6 +21,8 @@ export interface LoggedRequest {
   readonly status: number;
   /** Bytes of body that were announced; -1 if that is not known. */
   readonly bodyBytes: number;
+  /** `User-Agent` of OPTIONS, whose response can depend on the field; undefined for other methods. */
+  readonly userAgent: string | undefined;
 }
 
 /** A line about something that was no request: a scanner's bytes, a connection on which nothing came. */
@@ -66,7 +68,8 @@ function combinedRequest(line: string): LoggedRequest | NotReplayable | undefine
   // Requests that rarely have a body have none here.
   const bodyBytes = method === "GET" || method === "HEAD" ? 0 : -1;
   const unsaid = { host: undefined, scheme: undefined, listener: undefined, server: undefined };
-  return { method, target, ...unsaid, route: undefined, status, bodyBytes };
+  const userAgent = method === "OPTIONS" ? line.slice(end + 1).split('"')[3] : undefined;
+  return { method, target, ...unsaid, route: undefined, status, bodyBytes, userAgent };
 }
 
 /** Where a quoted field ends: nginx writes a quote in it as `\x22`, other servers as `\"`. */
@@ -124,6 +127,7 @@ function jsonRequest(line: string): LoggedRequest | NotReplayable | undefined {
     route: route === null ? null : textOf(route),
     status,
     bodyBytes: typeof body === "number" && Number.isSafeInteger(body) && body >= 0 ? body : -1,
+    userAgent: method === "OPTIONS" ? textOf(entry["user_agent"]) : undefined,
   };
 }
 

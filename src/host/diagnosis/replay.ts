@@ -105,16 +105,16 @@ export class Replay {
   }
 
   private lookUp(request: LoggedRequest): Known {
-    const { method, bodyBytes, listener = "" } = request;
+    const { method, bodyBytes, listener = "", userAgent } = request;
     const { scheme = this.options.origin.scheme, host = this.options.origin.host } = request;
     const target = this.options.secrets ? request.target : hiddenQuery(request.target);
     const length = this.limits ? bodyBytes : "";
-    // None of these has a space but the host, which is last.
-    const key = `${method} ${target} ${length} ${scheme} ${listener} ${host}`;
+    // Before the host, none of these has a space.
+    const key = `${method} ${target} ${length} ${scheme} ${listener} ${host}\n${userAgent ?? ""}`;
     const found = this.known.get(key);
     if (found !== undefined) return found;
     if (this.known.size >= KNOWN_MAX) this.known = new Map();
-    const asked = { method, target, bodyBytes, scheme, host, listener: request.listener };
+    const asked = { method, target, bodyBytes, scheme, host, listener: request.listener, userAgent };
     const after = outcomeIn(this.after, asked);
     const before = this.before === undefined ? undefined : outcomeIn(this.before, asked);
     const group = before === undefined ? undefined : this.groupOf(before, after);

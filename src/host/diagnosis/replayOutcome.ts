@@ -35,6 +35,7 @@ export interface AskedOfSide {
   readonly scheme: Scheme;
   readonly host: string;
   readonly listener: string | undefined;
+  readonly userAgent: string | undefined;
 }
 
 /** A config that many requests are looked up in. */
@@ -90,7 +91,9 @@ export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
     const { name } = side.matcher.defaultServer(listener);
     return { action: "error", virtualServer: name, status: 400 };
   }
-  const decision = decide(match, { method: asked.method, target, bodyBytes: asked.bodyBytes });
+  const { method, bodyBytes, userAgent } = asked;
+  const headers = userAgent === undefined ? [] : ["User-Agent", userAgent];
+  const decision = decide(match, { method, target, bodyBytes, headers });
   return {
     action: decision.kind,
     virtualServer: match.server.name,
