@@ -1,6 +1,7 @@
 import type { Exchange, Holder } from "../src/runtime/exchange/exchange.js";
 import type { UpstreamConnection } from "../src/runtime/upstream/upstreamConnection.js";
-import type { ConnectionTaker, UpstreamPool } from "../src/runtime/upstream/pool.js";
+import type { ConnectionTaker } from "../src/runtime/upstream/connectionTaker.js";
+import type { UpstreamPool } from "../src/runtime/upstream/pool.js";
 
 /** Asks a pool for a connection, and keeps what it is told. */
 export class Taker implements ConnectionTaker {

@@ -83,7 +83,12 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
     logToStderr: false,
     ticketKeys: "keys",
     challenges: [],
-    serverOrders: () => orders,
+    upstreams: {
+      get orders() {
+        return orders;
+      },
+      heard: () => undefined,
+    },
     pauses: () => ({ maintenance: [] }),
     count: () => undefined,
     statusResponse: () => Promise.resolve(undefined),

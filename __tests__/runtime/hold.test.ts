@@ -136,7 +136,7 @@ test("one that is down for longer makes only the first requests wait", async () 
   await pass(5_000);
   expect((await Promise.all(first)).map(({ status }) => status)).toEqual([502, 502]);
   expect(await front.errorLog()).toMatch(
-    /\[error\] .*\(111: ECONNREFUSED\).*; held for 5\d\d\d ms, client: /,
+    /\[error\] .*\(111: ECONNREFUSED\).*; this request was held for 5\d\d\d ms, the upstream has refused connections for 5\d\d\d ms, client: /,
   );
   expect((await exchange(front.plainPort, get("/c"))).status).toBe(502);
   await web.up();

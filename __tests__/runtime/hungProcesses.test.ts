@@ -31,7 +31,8 @@ function startWorker(script: string) {
   const worker = new WorkerHandle(
     {
       ...{ ...spec, command: ["-e", `process.on("disconnect", process.exit); ${script}`] },
-      ...{ ticketKeys: "", challenges: [], serverOrders: () => ({}), pauses: () => ({ maintenance: [] }) },
+      ...{ ticketKeys: "", challenges: [], pauses: () => ({ maintenance: [] }) },
+      upstreams: { orders: {}, heard: () => undefined },
     },
     {
       onReady: () => (seen.ready = true),

@@ -8,7 +8,10 @@ test("the error log never says a longer time than the request took", async () =>
   const stop = sweepRegularly({ sweep: () => undefined, onFault: () => undefined });
   // The coarse clock is nearly as late as it can be.
   while (performance.now() - coarseNow() < 200) await sleep(5);
-  const outage = new Outage(1_000, "refused", { tryAgain: () => undefined, onFault: () => undefined });
+  const outage = new Outage(performance.now(), 1_000, "refused", {
+    tryAgain: () => undefined,
+    onFault: () => undefined,
+  });
   const held: Held = { heldSince: undefined };
   const began = performance.now();
   outage.admit(held);

@@ -24,6 +24,7 @@ import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
 import type { AskStatus } from "../status/asked.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
+import type { OutageNews } from "../upstream/knownOutage.js";
 import { UpstreamPool } from "../upstream/pool.js";
 import {
   type SeenServer,
@@ -44,10 +45,12 @@ export interface CompiledRoutes extends WorkerContext {
   };
   /** All pools that may have connections. */
   pools(): readonly UpstreamPool[];
-  /** Applies the master's orders for servers of upstreams that have several: by upstream, then by URL. */
+  /** Applies the master's orders for servers: by upstream, then by URL. */
   orderServers(orders: ServerOrders): void;
   /** The state of these servers as seen by requests, by upstream. */
   seenServers(): SeenServers;
+  /** What the other workers do not know yet about outages of upstreams. */
+  outageNews(): readonly OutageNews[];
 }
 
 /**
@@ -84,6 +87,7 @@ export function compileRoutes(
     }),
   );
   const balanced = [...upstreams.values()].filter((one) => one instanceof UpstreamServers);
+  const singles = [...upstreams.values()].filter((one) => one instanceof UpstreamPool);
   const pools = (): readonly UpstreamPool[] =>
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
@@ -122,9 +126,22 @@ export function compileRoutes(
     pools,
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),
-    orderServers: (orders) => balanced.forEach((one) => one.order(orders[one.config.name] ?? {})),
+    orderServers: (orders) => {
+      for (const one of balanced) one.order(orders[one.config.name] ?? {});
+      for (const one of singles) {
+        const outage = orders[one.config.name]?.[one.config.url]?.outage;
+        if (outage !== undefined) one.learn(outage);
+      }
+    },
     seenServers: () => Object.fromEntries([...upstreams].map(([name, one]) => [name, seenOf(one)])),
+    outageNews: () => singles.flatMap(newsOf),
   };
+}
+
+function newsOf(pool: UpstreamPool): readonly OutageNews[] {
+  const outage = pool.record.takeNews();
+  const { name, url } = pool.config;
+  return outage === undefined ? [] : [{ upstream: name, url, outage }];
 }
 
 function seenOf(upstream: UpstreamPool | UpstreamServers): readonly SeenServer[] {

@@ -13,7 +13,8 @@ import type { ConnectionOpener, UpstreamFailure } from "../upstream/responseRead
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import { clientConnection } from "../upstream/keptConnections.js";
 import type { Refusal } from "../upstream/outage.js";
-import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
+import type { ConnectionTaker } from "../upstream/connectionTaker.js";
+import type { UpstreamPool } from "../upstream/pool.js";
 import { Tunnel, WebSocketTunnel } from "./tunnel.js";
 import { Upgrades } from "./upgrades.js";
 

@@ -321,7 +321,7 @@ export class Master implements ReplaceableMaster {
       ticketKeys: this.ticketKeys.for(all),
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
       challenges: this.supervised.challenges,
-      serverOrders: () => this.upstreams.orders,
+      upstreams: this.upstreams,
       pauses: () => this.pauses.order,
       statusResponse: (asked) => this.overview.respond(asked),
       logToStderr: this.options.logToStderr === true,

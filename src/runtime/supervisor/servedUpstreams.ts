@@ -13,6 +13,7 @@ import {
   type UpstreamConfig,
 } from "../../model/serving.js";
 import type { ServerOrder } from "../upstream/balancer.js";
+import { isNews, joined, type KnownOutage, NO_OUTAGE, type OutageNews } from "../upstream/knownOutage.js";
 import type { ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
 import type { Checked, ServerChecks } from "./serverChecks.js";
@@ -22,7 +23,7 @@ import type { MasterLog } from "./masterLog.js";
 import type { OrderingMaster } from "./supervision.js";
 import { type SpreadName, SpreadNames } from "./spreadNames.js";
 
-/** The state of a server that gets fewer requests than others. */
+/** The state of a server that gets fewer requests than others, or that refuses connections. */
 interface ServerState {
   drained: boolean;
   down: boolean;
@@ -36,10 +37,12 @@ interface ServerState {
   of: string | undefined;
   /** Why it is down. */
   why: string | undefined;
+  /** What workers found out about its outages, if it is the only server of an upstream. */
+  outage: KnownOutage | undefined;
 }
 
 /**
- * The servers of upstreams that have several: the master's orders to its workers about them, and the workers' reports.
+ * The servers of upstreams: the master's orders to its workers about them, and the workers' reports.
  * Orders outlast a worker, an upgrade, and a reload that keeps the server.
  */
 export class ServedUpstreams {
@@ -58,13 +61,14 @@ export class ServedUpstreams {
   /** As of now, because they include how long ago a server came back. The next master continues with them. */
   get orders(): ServerOrders {
     const now = performance.now();
-    const order = ({ drained, down, passing, backAt, of, why }: ServerState): ServerOrder => ({
+    const order = ({ drained, down, passing, backAt, of, why, outage }: ServerState): ServerOrder => ({
       drained,
       down,
       ...(passing ? { passing } : {}),
       ...(of === undefined ? {} : { of }),
       ...(why === undefined ? {} : { why }),
       ...(backAt === undefined ? {} : { backForMs: now - backAt }),
+      ...(outage === undefined ? {} : { outage }),
     });
     return Object.fromEntries(
       [...this.states].map(([name, states]) => [
@@ -78,8 +82,10 @@ export class ServedUpstreams {
   adopt(orders: ServerOrders): void {
     const now = performance.now();
     for (const [name, servers] of Object.entries(orders)) {
-      for (const [url, { drained, down, passing = false, backForMs, of, why }] of Object.entries(servers)) {
+      for (const [url, order] of Object.entries(servers)) {
+        const { drained, down, passing = false, backForMs, of, why, outage } = order;
         const state = this.stateOf(name, url);
+        state.outage = outage;
         state.drained = drained;
         state.down = down;
         state.passing = passing;
@@ -102,13 +108,16 @@ export class ServedUpstreams {
       setDown(state, false);
       state.passing = state.checked = false;
     }
-    const several = config.upstreams.filter(isWatched);
-    const kept = new Map(several.map((one) => [one.name, new Set(serversOf(one).map(urlOf))]));
-    const spread = new Map(several.map((one) => [one.name, new Set(spreadUrls(one))]));
+    const watched = new Set(config.upstreams.filter(isWatched).map(({ name }) => name));
+    const kept = new Map(config.upstreams.map((one) => [one.name, new Set(serversOf(one).map(urlOf))]));
+    const spread = new Map(config.upstreams.map((one) => [one.name, new Set(spreadUrls(one))]));
     for (const [name, states] of this.states) {
-      for (const [url, { of }] of states) {
+      for (const [url, { of, outage }] of states) {
         const stays = of === undefined ? kept.get(name)?.has(url) : spread.get(name)?.has(of);
-        if (stays !== true) states.delete(url);
+        if (stays === true && watched.has(name)) continue;
+        // Nobody could see or end another order.
+        if (stays === true && outage !== undefined) states.set(url, { ...newState(), outage });
+        else states.delete(url);
       }
       if (states.size === 0) this.states.delete(name);
     }
@@ -250,6 +259,19 @@ export class ServedUpstreams {
     void this.host.supervised.orderServers(this.orders);
   }
 
+  /** A worker found this out: the others learn it. */
+  heard(news: readonly OutageNews[]): void {
+    let isNew = false;
+    for (const { upstream, url, outage } of news) {
+      const state = this.stateOf(upstream, url);
+      const known = joined(state.outage ?? NO_OUTAGE, outage);
+      if (!isNews(known, state.outage ?? NO_OUTAGE)) continue;
+      state.outage = known;
+      isNew = true;
+    }
+    if (isNew) void this.host.supervised.orderServers(this.orders);
+  }
+
   /** Those that have several servers, or checks, as all workers see them. */
   async listed(): Promise<readonly ListedUpstream[]> {
     const seen = await this.host.supervised.orderServers(this.orders);
@@ -286,19 +308,22 @@ export class ServedUpstreams {
   private stateOf(name: string, url: string): ServerState {
     const states = this.states.get(name) ?? new Map<string, ServerState>();
     this.states.set(name, states);
-    const state = states.get(url) ?? {
-      drained: false,
-      down: false,
-      passing: false,
-      checked: false,
-      backAt: undefined,
-      of: undefined,
-      why: undefined,
-    };
+    const state = states.get(url) ?? newState();
     states.set(url, state);
     return state;
   }
 }
+
+const newState = (): ServerState => ({
+  drained: false,
+  down: false,
+  passing: false,
+  checked: false,
+  backAt: undefined,
+  of: undefined,
+  why: undefined,
+  outage: undefined,
+});
 
 function setDown(state: ServerState, down: boolean, why?: string): void {
   state.why = down ? why : undefined;

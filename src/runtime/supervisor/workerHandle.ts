@@ -13,6 +13,7 @@ import { whenLate } from "../sockets/deadlines.js";
 import type { Piece } from "../sockets/node/pieces.js";
 import { missingPieces } from "../sockets/node/probe.js";
 import { refusedOptions, workerOptions } from "../sockets/node/workerOptions.js";
+import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { ListenSocket } from "../listen/sockets.js";
 
@@ -50,8 +51,11 @@ export interface WorkerSpec {
   readonly ticketKeys: string;
   /** Those that are open, at any time. */
   readonly challenges: readonly Challenge[];
-  /** About servers of upstreams, as of now. */
-  readonly serverOrders: () => ServerOrders;
+  readonly upstreams: {
+    /** About their servers, as of now. */
+    readonly orders: ServerOrders;
+    heard(news: readonly OutageNews[]): void;
+  };
   /** The current pause order. */
   readonly pauses: () => PauseOrder;
 }
@@ -119,6 +123,7 @@ export class WorkerHandle {
     if (message.type === "counts") return this.events.onCounts(this, message);
     if (message.type === "transfers") return this.events.onTransfers(this, message.turn, message.seen);
     if (message.type === "status") return this.events.onStatus(this, message.turn, message.asked);
+    if (message.type === "outages") return this.spec.upstreams.heard(message.news);
     if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
     this.stopStartTimer();
     if (message.type === "failed") return this.events.onFailed(this, message.problems);
@@ -162,7 +167,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
     fds: Object.fromEntries(places),
     ticketKeys,
     challenges,
-    serverOrders: spec.serverOrders(),
+    serverOrders: spec.upstreams.orders,
     pauses: spec.pauses(),
     logToStderr,
     without,

@@ -1,4 +1,5 @@
 import { hashOf, scoreOf, serversOf, type UpstreamConfig, type UpstreamServer } from "../../model/serving.js";
+import type { KnownOutage } from "./knownOutage.js";
 
 /** The properties of a request that affect the choice of its server. */
 export interface RequestFacts {
@@ -19,6 +20,8 @@ export interface ServerOrder {
   readonly down: boolean;
   /** Its last check got a response: requests that get none do not put it out. */
   readonly passing?: boolean | undefined;
+  /** What workers found out about outages of the only server of an upstream. */
+  readonly outage?: KnownOutage | undefined;
   /** How long ago it came back, from being down or drained; undefined if it never was. */
   readonly backForMs?: number | undefined;
   /** For an address of a name that is looked up: the URL of the config with the name. */

@@ -16,37 +16,34 @@ export interface Held {
  *        ^──accepts one────────────────────────┴──────────────────────────no request for 30 s────┘
  *
  * So clients do not notice a restart of a service, and a service that is down for long delays only the requests of the
- * first seconds. After a time without requests nobody knows whether the service has been back: the next refusal may be
- * that of a restart, and begins another outage.
+ * first seconds, in all workers together (`knownOutage.ts`). After a time without requests nobody knows whether the service
+ * has been back: the next refusal may be that of a restart, and begins another outage.
  */
 export class Outage {
   /** Requests wait. */
-  holding = true;
+  holding: boolean;
   private waited = 0;
   private failed = 0;
-  private readonly began = performance.now();
-  /** When a request last met it. */
-  private metAt = this.began;
-  private readonly timer: NodeJS.Timeout;
+  private readonly timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param reason why the first connection was not made, for the error log
+   * @param began when a worker was first refused, by `performance.now()`
+   * @param reason why the first connection of this worker was not made, for the error log
    * @param owner its `tryAgain` is called regularly as long as requests wait
    */
   constructor(
+    public began: number,
     private readonly holdMs: number,
     private readonly reason: string,
     owner: Guarded & { tryAgain(): void },
   ) {
+    this.holding = this.restMs > 0;
     // Like a sweep, it must not keep the process running.
-    this.timer = setInterval(() => guarded(owner, owner.tryAgain), TRY_MS).unref();
+    if (this.holding) this.timer = setInterval(() => guarded(owner, owner.tryAgain), TRY_MS).unref();
   }
 
-  /** Whether no request met it for so long that it may have ended unnoticed. */
-  isForgottenBy(held: Held): boolean {
-    const { metAt } = this;
-    this.metAt = performance.now();
-    return !this.holding && held.heldSince === undefined && this.metAt - metAt >= FORGET_MS;
+  private get restMs(): number {
+    return this.began + this.holdMs - performance.now();
   }
 
   /** No request waits longer than that, and then until the end of an outage that begins last. */
@@ -70,7 +67,8 @@ export class Outage {
   /** The error log's text for a request that gets no connection. */
   refusal({ heldSince = this.began }: Held): string {
     this.failed++;
-    return `${this.reason}; held for ${Math.round(performance.now() - heldSince)} ms`;
+    const [held, refused] = [heldSince, this.began].map((since) => Math.round(performance.now() - since));
+    return `${this.reason}; this request was held for ${held} ms, the upstream has refused connections for ${refused} ms`;
   }
 
   stop(): void {
@@ -80,7 +78,7 @@ export class Outage {
 
   /** For the error log, when it began. */
   get beginning(): string {
-    return `refuses connections: requests wait for up to ${this.holdMs / 1_000} s (${this.reason})`;
+    return `refuses connections: requests wait for up to ${Math.round(this.restMs / 100) / 10} s (${this.reason})`;
   }
 
   /** For the error log, when it is over. */
@@ -95,12 +93,6 @@ export class Outage {
  * A refused connect costs almost nothing on both sides; on average a request waits half of this longer than necessary.
  */
 const TRY_MS = 100;
-
-/**
- * Longer than clients under steady traffic leave between two requests; short, because a service may be restarted soon after
- * a failed restart.
- */
-const FORGET_MS = 30_000;
 
 /** Why a connect failed with nothing sent: no service listens, or one that accepts too slowly. */
 export type Refusal = "down" | "busy";

@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from "node:net";
-import { guarded, type Guarded } from "../sockets/guarded.js";
+import { guarded } from "../sockets/guarded.js";
 import type { UpstreamCounts } from "../counting/workerCounts.js";
 import {
   type UpstreamAddress,
@@ -8,27 +8,18 @@ import {
   upstreamScheme,
 } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
-import type { ClientInfo, Exchange, Holder } from "../exchange/exchange.js";
+import type { ClientInfo } from "../exchange/exchange.js";
 import type { Faults } from "../dispatch/workerContext.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
-import { type Held, Outage, type Refusal } from "./outage.js";
+import type { ConnectionTaker } from "./connectionTaker.js";
+import { type KnownOutage, OutageRecord } from "./knownOutage.js";
+import { Outage, type Refusal } from "./outage.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { SharedLookup } from "./sharedLookup.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
 import { KeptConnections } from "./keptConnections.js";
 import { UpstreamTls } from "./upstreamTls.js";
-
-/** Wants a connection to an upstream, for an exchange that it holds for. */
-export interface ConnectionTaker extends Holder, Guarded, Held {
-  readonly exchange: Pick<Exchange, "client" | "hold" | "released">;
-  /** It has a connection, at once or when its turn has come, and again for a second attempt. */
-  onConnection(connection: UpstreamConnection): void;
-  /** There is no connection for it: it waits no longer. @param reason for the error log */
-  onBusy(reason: string): void;
-  /** The upstream refused connections for all the time that it could wait. @param reason for the error log */
-  onRefused(reason: string): void;
-}
 
 /**
  * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit. When
@@ -54,6 +45,7 @@ export class UpstreamPool {
   /** Until when no connection is used twice, on the coarse clock. */
   private singleUseUntil = -Infinity;
   private outage: Outage | undefined = undefined;
+  readonly record = new OutageRecord();
   /** Tries the upstream while its listen queue is full. */
   private fullQueue: NodeJS.Timeout | undefined = undefined;
   /** Until when the error log has enough lines about that, by `performance.now()`. */
@@ -139,10 +131,11 @@ export class UpstreamPool {
     if (refusal === "busy") return this.awaitRoom(taker, reason);
     this.endFullQueue();
     if (holdMs === 0 || queuedRequestsMax === 0 || this.closing) return false;
-    if (this.outage === undefined || this.outage.isForgottenBy(taker)) {
-      this.outage = new Outage(holdMs, reason, this);
+    const began = this.record.refused(holdMs, taker);
+    if (this.outage === undefined || this.outage.began < began) {
+      this.outage = new Outage(began, holdMs, reason, this);
       this.shares.obstacle = "upstream refuses connections";
-      this.warn(`upstream "${name}" ${this.outage.beginning}`);
+      if (this.outage.holding) this.warn(`upstream "${name}" ${this.outage.beginning}`);
       for (const connection of this.all) this.retired.add(connection);
       this.closeIdle();
     }
@@ -162,7 +155,15 @@ export class UpstreamPool {
   /** A connection was established. */
   opened(): void {
     this.counts.connected();
-    if (this.outage !== undefined) this.endOutage(this.outage);
+    this.accepts();
+  }
+
+  /** Other workers found this out about its outages. */
+  learn(told: KnownOutage): void {
+    this.record.learn(told);
+    const { outage, record } = this;
+    if (outage !== undefined && outage.began < record.began) this.endOutage(outage);
+    else if (outage !== undefined) outage.began = record.began;
   }
 
   /** For a taker that no longer waits, or never did. */
@@ -268,7 +269,7 @@ export class UpstreamPool {
   private awaitRoom(taker: ConnectionTaker, reason: string): boolean {
     const { name, queueTimeoutMs } = this.config;
     const now = performance.now();
-    if (this.outage !== undefined) this.endOutage(this.outage);
+    this.accepts();
     this.fullQueue ??= setInterval(() => guarded(this, this.tryAgain), FULL_TRY_MS).unref();
     this.shares.obstacle = "the listen queue of upstream is full";
     if (now >= this.fullQueueKnownUntil)
@@ -302,7 +303,12 @@ export class UpstreamPool {
   private attemptFailed(refused: Refusal | undefined): void {
     this.attempt = undefined;
     if (refused !== "busy") this.endFullQueue();
-    if (this.holding && refused !== "down") this.endOutage(this.outage!);
+    if (this.holding && refused !== "down") this.accepts();
+  }
+
+  private accepts(): void {
+    this.record.accepted();
+    if (this.outage !== undefined) this.endOutage(this.outage);
   }
 
   private endOutage(outage: Outage): void {

@@ -6,6 +6,7 @@ import type { AskedStatus, StatusResponse } from "../status/asked.js";
 import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
+import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { Holdings } from "./holdings.js";
 import type { Piece } from "../sockets/node/pieces.js";
@@ -45,7 +46,7 @@ export interface StartMessage {
   /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
   readonly ticketKeys: string;
   readonly challenges: readonly Challenge[];
-  /** About servers of upstreams that have several. */
+  /** About servers of upstreams. */
   readonly serverOrders: ServerOrders;
   /** The current pause order. */
   readonly pauses: PauseOrder;
@@ -64,6 +65,8 @@ export type WorkerMessage =
   | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings }
   | CountsMessage
   | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers }
+  /** What it found out about outages; the other workers learn it by the next `servers`. */
+  | { readonly type: "outages"; readonly news: readonly OutageNews[] }
   | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses }
   | { readonly type: "transfers"; readonly turn: number; readonly seen: SeenTransfers }
   /** A client requests this part of the status. */

@@ -140,6 +140,8 @@ class Worker {
     this.tickedAt = now;
     // Even without counts: the master learns from it that the event loop turns.
     void sent({ type: "counts", counts: service.counted() ?? {} });
+    const news = service.outageNews();
+    if (news.length > 0) send({ type: "outages", news });
   }
 
   /** Resolves when the master has them. */

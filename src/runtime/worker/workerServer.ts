@@ -13,6 +13,7 @@ import { type SeenTransfers, Transfers } from "../dispatch/transfers.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { TlsRenewal } from "../tls/tlsContents.js";
+import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { AskStatus } from "../status/asked.js";
 import { LogFiles } from "../logs/logFiles.js";
@@ -120,6 +121,11 @@ export class WorkerServer {
   orderServers(orders: ServerOrders): SeenServers {
     this.routes.orderServers(orders);
     return this.routes.seenServers();
+  }
+
+  /** What the other workers do not know yet. */
+  outageNews(): readonly OutageNews[] {
+    return this.routes.outageNews();
   }
 
   /** @returns a report about the requests in progress */
