@@ -126,3 +126,26 @@ test("the only server of an upstream with checks is watched: it can be down, and
   expect(await served.down()).toEqual([]);
   expect(served.orders).toEqual({});
 });
+
+test("what a worker found out about an outage is for workers that start, and for the next config and master", async () => {
+  const config = configOf(SINGLE);
+  const served = servedBy(config, {});
+  const outage = { overAt: 1, began: 2, metAt: 2 };
+  served.heard([{ upstream: "one", url: ONE, outage }]);
+  const orders = { one: { [ONE]: { drained: false, down: false, outage } } };
+  expect(served.orders).toEqual(orders);
+  await served.keepOnly(config);
+  expect(served.orders).toEqual(orders);
+  expect(servedBy(config, served.orders).orders).toEqual(orders);
+  served.heard([{ upstream: "one", url: ONE, outage: { overAt: 3, began: 2, metAt: 2 } }]);
+  expect(served.orders["one"]![ONE]!.outage).toEqual({ overAt: 3, began: 2, metAt: 2 });
+  await served.keepOnly(configOf(SEVERAL));
+  expect(served.orders).toEqual({});
+});
+
+test("a drain is forgotten where the server is the only one, not what is known of its outages", async () => {
+  const outage = { overAt: 1, began: 2, metAt: 2 };
+  const served = servedBy(configOf(SEVERAL), { web: { [A]: { drained: true, down: false, outage } } });
+  await served.keepOnly(configOf({ name: "web", url: A }));
+  expect(served.orders).toEqual({ web: { [A]: { drained: false, down: false, outage } } });
+});

@@ -1,14 +1,15 @@
 import type { Held } from "./outage.js";
 
 /**
- * What is known of the connections to a server, in ms of a monotonic clock that all processes of the host share. An outage
- * is under way if `began` is later than `overAt`.
+ * What is known of the connections to a server, in ms of a monotonic clock that all processes of the host share. Each moment
+ * only moves forward: processes agree in the end, in whatever order, and however late, they hear of each other.
  */
 export interface KnownOutage {
   /** An outage that began before is over: a connection was made then, or nobody knows whether one could have been. */
   readonly overAt: number;
+  /** When the last one began: it is under way if this is later than `overAt`. */
   readonly began: number;
-  /** When a request last met it. */
+  /** When a request last met an outage. */
   readonly metAt: number;
 }
 
@@ -21,20 +22,19 @@ export interface OutageNews {
 
 export const NO_OUTAGE: KnownOutage = { overAt: 0, began: 0, metAt: 0 };
 
-/** The findings of two processes together, the same in whatever order, and however late, they are told. */
-export function joined(one: KnownOutage, other: KnownOutage): KnownOutage {
-  const overAt = Math.max(one.overAt, other.overAt);
-  const lasting = [one.began, other.began].filter((began) => began > overAt);
-  return {
-    overAt,
-    began: lasting.length === 0 ? 0 : Math.min(...lasting),
-    metAt: Math.max(one.metAt, other.metAt),
-  };
-}
+/** The findings of two processes together. */
+export const joined = (one: KnownOutage, other: KnownOutage): KnownOutage => ({
+  overAt: Math.max(one.overAt, other.overAt),
+  began: Math.max(one.began, other.began),
+  metAt: Math.max(one.metAt, other.metAt),
+});
+
+/** When the outage that is under way began; 0 without one. */
+const underWay = ({ began, overAt }: KnownOutage): number => (began > overAt ? began : 0);
 
 /** Whether it matters to a process that knows `told` only. */
 export const isNews = (known: KnownOutage, told: KnownOutage): boolean =>
-  known.began !== told.began || (known.began > 0 && known.metAt - told.metAt >= TELL_MS);
+  underWay(known) !== underWay(told) || (underWay(known) > 0 && known.metAt - told.metAt >= TELL_MS);
 
 /** What a worker knows of the outages of a server: by its own connections, and by those of the other workers. */
 export class OutageRecord {
@@ -42,30 +42,30 @@ export class OutageRecord {
   /** What the other workers know. */
   private told = NO_OUTAGE;
 
-  /** When the outage that is under way began, by `performance.now()`; Infinity without one. */
+  /** When the last outage began, by `performance.now()`. */
   get began(): number {
-    return this.known.began === 0 ? Infinity : this.known.began - SHARED_CLOCK_MS;
+    return this.known.began - SHARED_CLOCK_MS;
+  }
+
+  /** Whether an outage that began then, by `performance.now()`, is over. */
+  isOver(began: number): boolean {
+    return began <= this.known.overAt - SHARED_CLOCK_MS;
   }
 
   /** The server accepted a connection. */
   accepted(): void {
-    this.known = { ...this.known, overAt: sharedNow(), began: 0 };
+    this.known = { ...this.known, overAt: Math.max(sharedNow(), this.known.began) };
   }
 
-  /**
-   * The server refused a connection.
-   *
-   * @param held the request that met that
-   * @returns `began`: later than before if the last outage may have ended unnoticed, since no request met it for so long
-   */
-  refused(holdMs: number, { heldSince }: Held): number {
+  /** The server refused a connection. @param held the request that met that */
+  refused(holdMs: number, { heldSince }: Held): void {
     const now = sharedNow();
     const { began, metAt, overAt } = this.known;
     const isForgotten = now >= began + holdMs && heldSince === undefined && now - metAt >= FORGET_MS;
-    if (began === 0) this.known = { overAt, began: Math.max(now, overAt + LATER_MS), metAt: now };
+    if (underWay(this.known) === 0)
+      this.known = { overAt, began: Math.max(now, overAt + LATER_MS), metAt: now };
     else if (isForgotten) this.known = { overAt: metAt, began: now, metAt: now };
     else this.known = { ...this.known, metAt: now };
-    return this.began;
   }
 
   /** The master tells what other workers found. */

@@ -32,7 +32,7 @@ export class Outage {
    * @param owner its `tryAgain` is called regularly as long as requests wait
    */
   constructor(
-    public began: number,
+    readonly began: number,
     private readonly holdMs: number,
     private readonly reason: string,
     owner: Guarded & { tryAgain(): void },

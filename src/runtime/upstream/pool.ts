@@ -131,9 +131,9 @@ export class UpstreamPool {
     if (refusal === "busy") return this.awaitRoom(taker, reason);
     this.endFullQueue();
     if (holdMs === 0 || queuedRequestsMax === 0 || this.closing) return false;
-    const began = this.record.refused(holdMs, taker);
-    if (this.outage === undefined || this.outage.began < began) {
-      this.outage = new Outage(began, holdMs, reason, this);
+    this.record.refused(holdMs, taker);
+    if (this.outage === undefined || this.record.isOver(this.outage.began)) {
+      this.outage = new Outage(this.record.began, holdMs, reason, this);
       this.shares.obstacle = "upstream refuses connections";
       if (this.outage.holding) this.warn(`upstream "${name}" ${this.outage.beginning}`);
       for (const connection of this.all) this.retired.add(connection);
@@ -161,9 +161,8 @@ export class UpstreamPool {
   /** Other workers found this out about its outages. */
   learn(told: KnownOutage): void {
     this.record.learn(told);
-    const { outage, record } = this;
-    if (outage !== undefined && outage.began < record.began) this.endOutage(outage);
-    else if (outage !== undefined) outage.began = record.began;
+    const { outage } = this;
+    if (outage !== undefined && this.record.isOver(outage.began)) this.endOutage(outage);
   }
 
   /** For a taker that no longer waits, or never did. */
