@@ -133,6 +133,7 @@ export class UpstreamPool {
     if (holdMs === 0 || queuedRequestsMax === 0 || this.closing) return false;
     this.record.refused(holdMs, taker);
     if (this.outage === undefined || this.record.isOver(this.outage.began)) {
+      this.outage?.stop();
       this.outage = new Outage(this.record.began, holdMs, reason, this);
       this.shares.obstacle = "upstream refuses connections";
       if (this.outage.holding) this.warn(`upstream "${name}" ${this.outage.beginning}`);
