@@ -86,8 +86,6 @@ export function compileRoutes(
       return [upstream.name, made];
     }),
   );
-  const balanced = [...upstreams.values()].filter((one) => one instanceof UpstreamServers);
-  const singles = [...upstreams.values()].filter((one) => one instanceof UpstreamPool);
   const pools = (): readonly UpstreamPool[] =>
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
@@ -126,21 +124,23 @@ export function compileRoutes(
     pools,
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),
-    orderServers: (orders) => {
-      for (const one of balanced) one.order(orders[one.config.name] ?? {});
-      for (const one of singles) {
-        const outage = orders[one.config.name]?.[one.config.url]?.outage;
-        if (outage !== undefined) one.learn(outage);
-      }
-    },
+    orderServers: (orders) => upstreams.forEach((one, name) => applyOrders(one, orders[name] ?? {})),
     seenServers: () => Object.fromEntries([...upstreams].map(([name, one]) => [name, seenOf(one)])),
-    outageNews: () => singles.flatMap(newsOf),
+    outageNews: () => [...upstreams.values()].flatMap(newsOf),
   };
 }
 
-function newsOf(pool: UpstreamPool): readonly OutageNews[] {
-  const outage = pool.record.takeNews();
-  const { name, url } = pool.config;
+function applyOrders(upstream: UpstreamPool | UpstreamServers, orders: ServerOrders[string]): void {
+  if (upstream instanceof UpstreamServers) return upstream.order(orders);
+  const { outage } = orders[upstream.config.url] ?? {};
+  if (outage !== undefined) upstream.learn(outage);
+}
+
+/** Of several servers none holds requests. */
+function newsOf(upstream: UpstreamPool | UpstreamServers): readonly OutageNews[] {
+  if (upstream instanceof UpstreamServers) return [];
+  const outage = upstream.record.takeNews();
+  const { name, url } = upstream.config;
   return outage === undefined ? [] : [{ upstream: name, url, outage }];
 }
 
