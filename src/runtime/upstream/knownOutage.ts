@@ -82,7 +82,7 @@ export class OutageRecord {
 }
 
 /** Of the host's monotonic clock, which `process.hrtime` reads, and the process's own, which begins with the process. */
-const SHARED_CLOCK_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+const SHARED_CLOCK_MS = -performance.now() + Number(process.hrtime.bigint()) / 1e6;
 const sharedNow = (): number => performance.now() + SHARED_CLOCK_MS;
 
 /** Two events at the same reading of a clock are one after the other. */
