@@ -31,6 +31,8 @@ function oneServer(
     main: "web",
     routes: (place) => ({
       web: routeTo<"web">(parts, "web", "/", {
+        // Tokens of WebSockets, keys of shared links, signatures of downloads.
+        logQuery: "names",
         expect: [...alive(parts.web), ...(told === undefined ? [] : [told(parts.web, place)])],
       }),
     }),

@@ -133,8 +133,10 @@ export const officePart = (office: Office): ApplicationPart =>
         status: 200,
       });
 
+/** URLs contain the access token of a document. */
+const SECRET = { logQuery: "names" } as const;
 /** Documents are edited through WebSockets, which end when nothing may be written. */
-const EDITS = { writes: "always" } as const;
+const EDITS = { writes: "always", ...SECRET } as const;
 
 /** Collabora's paths stay as they are; OnlyOffice does not know its prefix, and gets it in X-Forwarded-Host. */
 export function officeRoutes(
@@ -149,7 +151,7 @@ export function officeRoutes(
   const quiet = { expect: false as const };
   return {
     office: routeTo(parts, "office", "/cool", EDITS),
-    officePages: routeTo(parts, "office", "/browser", quiet),
+    officePages: routeTo(parts, "office", "/browser", { ...quiet, ...SECRET }),
     officeDiscovery: routeTo(parts, "office", "/hosting/discovery", { ...quiet, match: "exact" }),
     officeCapabilities: routeTo(parts, "office", "/hosting/capabilities", { ...quiet, match: "exact" }),
   };
