@@ -9,6 +9,7 @@ import {
   Delivery,
   FileSyncFrontEnd,
   Firewall,
+  type FirewallProps,
   Host,
   HostFile,
   Mode,
@@ -349,6 +350,32 @@ describe("warnings for settings that work but are probably not intended", () => 
     expect(warnings(stack)).toEqual([
       expect.stringMatching(/^stack\/firewall: Port 443 of stack\/.*\/https is not open: no client/),
     ]);
+  });
+
+  test.each([
+    ["http-01 by default", {}, [80]],
+    ["http-01", { challenge: "http-01" }, [80]],
+    ["tls-alpn-01", { challenge: "tls-alpn-01" }, [443]],
+  ] as const)("ports that the authority needs and only some may reach: %s", (_what, options, ports) => {
+    const warned = (allowed: NonNullable<FirewallProps["allowed"]>): readonly string[] => {
+      const stack = newStack();
+      const host = new Host(stack, "host", { address: "192.0.2.10", publicName: "files.example.org" });
+      const material = TlsMaterial.acme({ email: "admin@portico.dev", agreeToTerms: true, ...options });
+      frontEnd({ host, mode: Mode.tls({ material }), firewall: { allowed } }, "files", stack);
+      return warnings(stack).filter((text) => text.includes("challenge"));
+    };
+    const from = ["10.0.0.0/8", "fd00::/8"];
+    expect(warned(ports.map((port) => ({ port, from })))).toEqual(
+      ports.map((port) =>
+        expect.stringMatching(
+          new RegExp(
+            `Port ${port} of .* is open to 10.0.0.0/8, fd00::/8 only: .*${port === 80 ? "http" : "tls-alpn"}-01`,
+          ),
+        ),
+      ),
+    );
+    expect(warned([{ port: ports[0] === 80 ? 443 : 80, from }])).toEqual([]);
+    expect(warned([])).toEqual([]);
   });
 
   test("HSTS for a host that has only an address", () => {

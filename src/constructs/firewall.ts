@@ -7,7 +7,16 @@ import { warn } from "./warn.js";
 import { freeId } from "./constructIds.js";
 import { DATABASE_PORT } from "../model/host.js";
 import { CIDR } from "../model/fields.js";
-import { formatProblem, type Problem, problem } from "../model/index.js";
+import {
+  challengeOf,
+  type ChallengeType,
+  clientPort,
+  formatProblem,
+  parseConfig,
+  type Problem,
+  problem,
+  type ProxyConfigInput,
+} from "../model/index.js";
 import { IPV4_PATTERN } from "../model/textRule.js";
 import {
   type AllowedPort,
@@ -193,25 +202,33 @@ function programProblems(nftPath: string | undefined, at: string): Problem[] {
   return [problem("config.bad-file-path", `${at}.nftPath`, "is not the path of a program", more)];
 }
 
-/** Listeners that the rules keep clients from; they may be added after the firewall. */
-function warnOfClosedListeners(firewall: Firewall, { host, ports, allowed = [] }: FirewallProps): void {
+/** Listeners that the rules keep clients or authorities from; they may be added after the firewall. */
+function warnOfClosedListeners(firewall: Firewall, props: FirewallProps): void {
+  const { host, ports, allowed = [] } = props;
   let warned = false;
   const visit = (node: IConstruct): void => {
     if (node !== firewall || warned) return;
     warned = true;
     const open = [...now(ports), ...allowed.map(({ port }) => port)];
-    const listeners = node.node.root.node.findAll().filter((one) => one instanceof Listener);
-    const closed = listeners.filter(
-      (one) =>
-        listensOn(one, host) &&
-        isKnown([one.port, one.address, ...open]) &&
-        !isLoopback(one.address) &&
-        !open.includes(one.port),
-    );
-    for (const { node: at, port } of closed) {
+    const listeners = node.node.root.node
+      .findAll()
+      .filter((one) => one instanceof Listener)
+      .filter((one) => listensOn(one, host) && isKnown([one.port, one.address, ...open]))
+      .filter(({ address }) => !isLoopback(address));
+    for (const { node: at, port } of listeners.filter((one) => !open.includes(one.port))) {
       warn(
         firewall,
         `Port ${port} of ${at.path} is not open: no client can reach it. Add the port to \`ports\` or \`allowed\`.`,
+      );
+    }
+    for (const listener of listeners.filter((one) => open.includes(one.port))) {
+      const challenge = challengeOn(listener);
+      const from = restrictionOf(listener.port, props);
+      if (challenge === undefined || from === undefined) continue;
+      warn(
+        firewall,
+        `Port ${listener.port} of ${listener.node.path} is open to ${from.join(", ")} only: a certificate authority with other addresses ` +
+          `cannot validate the challenge \`${challenge}\`. Open the port to everyone, or use \`challenge: "dns-01"\`.`,
       );
     }
   };
@@ -220,6 +237,30 @@ function warnOfClosedListeners(firewall: Firewall, { host, ports, allowed = [] }
 
 const listensOn = (listener: Listener, host: IHost): boolean =>
   (proxyOf(listener) as { readonly host?: IHost }).host === host;
+
+/** By which challenge authorities ask a listener, if they do. */
+function challengeOn({ node, protocol, port }: Listener): ChallengeType | undefined {
+  const parsed = parseConfig(
+    (proxyOf(node.scope!) as unknown as { readonly config: ProxyConfigInput }).config,
+  );
+  if (!parsed.ok) return undefined;
+  const { value: config } = parsed;
+  const listener = config.listeners.find((one) => one.protocol === protocol && one.port === port);
+  const asked = listener && ({ 80: "http-01", 443: "tls-alpn-01" } as const)[clientPort(listener)];
+  return config.certificateAuthorities.map((one) => challengeOf(config, one)).find((one) => one === asked);
+}
+
+/** The only addresses to which a port is open; undefined if it is open to everyone. */
+function restrictionOf(
+  port: number,
+  { ports, from, allowed = [] }: FirewallProps,
+): readonly string[] | undefined {
+  const sources = [
+    ...(now(ports).includes(port) ? [from] : []),
+    ...allowed.filter((one) => one.port === port && one.protocol !== "udp").map((one) => one.from),
+  ];
+  return sources.includes(undefined) ? undefined : sources.flatMap((one) => one ?? []);
+}
 
 /** Rules that shut out the host's administrator. */
 function sshPortProblems(at: string, props: Partial<FirewallProps>): Problem[] {
