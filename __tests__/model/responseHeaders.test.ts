@@ -188,6 +188,9 @@ test("the fields of a pause follow the same rules, and do not repeat those of ev
   expect(found(pause({ "X-Maintenance": "1", "Content-Language": "en" }))).toEqual([]);
   expect(found(pause({ Vary: "Accept" }))).toEqual([`config.reserved-response-field ${at}.Vary`]);
   expect(found(pause({ "retry-after": "5" }))).toEqual([`config.duplicate-response-field ${at}.retry-after`]);
+  expect(problemsOf({ pauseResponse: { contentType: "text/xml", body: "" } })).toEqual([
+    expect.objectContaining({ message: "is empty", allowed: "at least 1 character" }),
+  ]);
   expect(found(pause({ "X-A": "1", "x-a": "2" }))).toEqual([`config.duplicate-response-field ${at}.x-a`]);
 });
 

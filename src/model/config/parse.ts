@@ -170,6 +170,8 @@ function explain(issue: Issue, schema: z.ZodType, document: unknown): Explained 
       };
     case "too_small":
       if (issue.origin === "array") return { ...tooFew(Number(issue.minimum)), code: "config.out-of-range" };
+      if (issue.origin === "string")
+        return { code: "config.out-of-range", message: "is empty", allowed: "at least 1 character" };
       return { code: "config.out-of-range", message: "is too small", allowed: `at least ${issue.minimum}` };
     case "too_big":
       return { ...tooMuch(issue.origin, Number(issue.maximum)), code: "config.out-of-range" };
