@@ -375,6 +375,7 @@ describe("warnings for settings that work but are probably not intended", () => 
       ),
     );
     expect(warned([{ port: ports[0] === 80 ? 443 : 80, from }])).toEqual([]);
+    expect(warned(ports.map((port) => ({ port, from: ["0.0.0.0/0"] })))).toEqual([]);
     expect(warned([])).toEqual([]);
   });
 

@@ -189,7 +189,13 @@ test("the fields of a pause follow the same rules, and do not repeat those of ev
   expect(found(pause({ Vary: "Accept" }))).toEqual([`config.reserved-response-field ${at}.Vary`]);
   expect(found(pause({ "retry-after": "5" }))).toEqual([`config.duplicate-response-field ${at}.retry-after`]);
   expect(problemsOf({ pauseResponse: { contentType: "text/xml", body: "" } })).toEqual([
-    expect.objectContaining({ message: "is empty", allowed: "at least 1 character" }),
+    expect.objectContaining({ message: "is too short", allowed: "at least 1 character" }),
+  ]);
+  const long = (name: string) => ({ [name]: "a".repeat(4_096 - `${name}: \r\n`.length) });
+  const other = { responseHeaders: { set: long("X-C") } };
+  expect(found({ ...other, ...pause(long("X-A")) })).toEqual([]);
+  expect(found({ ...other, ...pause({ ...long("X-A"), "X-B": "1" }) })).toEqual([
+    `config.out-of-range ${at}`,
   ]);
   expect(found(pause({ "X-A": "1", "x-a": "2" }))).toEqual([`config.duplicate-response-field ${at}.x-a`]);
 });

@@ -473,6 +473,8 @@ test("a drain waits longer for the first request of a connection than for anothe
   used.send(get("/page"));
   await used.receives("page");
   proxy.drain();
+  // As one whose TLS handshake completes only then.
+  const late = await connectTo(proxy.port);
   await pass(2_000);
   await used.until(({ ended }) => ended);
   await pass(6_000);
@@ -482,7 +484,8 @@ test("a drain waits longer for the first request of a connection than for anothe
   expect(fresh.received).toMatch(/^HTTP\/1\.1 200 [^]*Connection: close\r\n[^]*page$/);
   await pass(3_000);
   await silent.until(({ ended }) => ended);
-  for (const { socket } of [fresh, silent, used]) socket.destroy();
+  await late.until(({ ended }) => ended);
+  for (const { socket } of [fresh, silent, used, late]) socket.destroy();
 });
 
 test("a body that breaks the chunked coding is logged as such", async () => {

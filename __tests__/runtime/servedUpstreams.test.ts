@@ -143,6 +143,16 @@ test("what a worker found out about an outage is for workers that start, and for
   expect(served.orders).toEqual({});
 });
 
+test("a worker of an earlier config tells in vain of what the config no longer has", () => {
+  const served = servedBy(configOf(SINGLE), {});
+  const outage = { overAt: 1, began: 2, metAt: 2 };
+  served.heard([
+    { upstream: "gone", url: ONE, outage },
+    { upstream: "one", url: "http://127.0.0.1:1", outage },
+  ]);
+  expect(served.orders).toEqual({});
+});
+
 test("a drain is forgotten where the server is the only one, not what is known of its outages", async () => {
   const outage = { overAt: 1, began: 2, metAt: 2 };
   const served = servedBy(configOf(SEVERAL), { web: { [A]: { drained: true, down: false, outage } } });

@@ -15,7 +15,6 @@ import {
   parseConfig,
   type Problem,
   problem,
-  type ProxyConfigInput,
 } from "../model/index.js";
 import { IPV4_PATTERN } from "../model/textRule.js";
 import {
@@ -222,12 +221,12 @@ function warnOfClosedListeners(firewall: Firewall, props: FirewallProps): void {
       );
     }
     for (const listener of listeners.filter((one) => open.includes(one.port))) {
-      const challenge = challengeOn(listener);
       const from = restrictionOf(listener.port, props);
-      if (challenge === undefined || from === undefined) continue;
+      const challenge = from && challengeOn(listener);
+      if (challenge === undefined) continue;
       warn(
         firewall,
-        `Port ${listener.port} of ${listener.node.path} is open to ${from.join(", ")} only: a certificate authority with other addresses ` +
+        `Port ${listener.port} of ${listener.node.path} is open to ${from!.join(", ")} only: a certificate authority with other addresses ` +
           `cannot validate the challenge \`${challenge}\`. Open the port to everyone, or use \`challenge: "dns-01"\`.`,
       );
     }
@@ -240,15 +239,15 @@ const listensOn = (listener: Listener, host: IHost): boolean =>
 
 /** By which challenge authorities ask a listener, if they do. */
 function challengeOn({ node, protocol, port }: Listener): ChallengeType | undefined {
-  const parsed = parseConfig(
-    (proxyOf(node.scope!) as unknown as { readonly config: ProxyConfigInput }).config,
-  );
+  const parsed = parseConfig(proxyOf(node.scope!).config);
   if (!parsed.ok) return undefined;
   const { value: config } = parsed;
   const listener = config.listeners.find((one) => one.protocol === protocol && one.port === port);
   const asked = listener && ({ 80: "http-01", 443: "tls-alpn-01" } as const)[clientPort(listener)];
   return config.certificateAuthorities.map((one) => challengeOf(config, one)).find((one) => one === asked);
 }
+
+const EVERYONE = ["0.0.0.0/0", "::/0"];
 
 /** The only addresses to which a port is open; undefined if it is open to everyone. */
 function restrictionOf(
@@ -259,7 +258,8 @@ function restrictionOf(
     ...(now(ports).includes(port) ? [from] : []),
     ...allowed.filter((one) => one.port === port && one.protocol !== "udp").map((one) => one.from),
   ];
-  return sources.includes(undefined) ? undefined : sources.flatMap((one) => one ?? []);
+  const all = sources.flatMap((one) => one ?? EVERYONE);
+  return all.some((range) => EVERYONE.includes(range)) ? undefined : all;
 }
 
 /** Rules that shut out the host's administrator. */

@@ -1,5 +1,5 @@
 import { Construct, type IConstruct } from "constructs";
-import { problem } from "../model/index.js";
+import { problem, type ProxyConfigInput } from "../model/index.js";
 import { refuse } from "./props/checks.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -9,6 +9,7 @@ export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as 
 /** @internal The interface of a proxy for its parts. */
 export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
+  readonly config: ProxyConfigInput;
   tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles;
   useCredentialFiles(files: readonly string[]): void;
 }

@@ -169,10 +169,7 @@ function explain(issue: Issue, schema: z.ZodType, document: unknown): Explained 
         allowed: typeInWords(issue.expected),
       };
     case "too_small":
-      if (issue.origin === "array") return { ...tooFew(Number(issue.minimum)), code: "config.out-of-range" };
-      if (issue.origin === "string")
-        return { code: "config.out-of-range", message: "is empty", allowed: "at least 1 character" };
-      return { code: "config.out-of-range", message: "is too small", allowed: `at least ${issue.minimum}` };
+      return { ...tooLittle(issue.origin, Number(issue.minimum)), code: "config.out-of-range" };
     case "too_big":
       return { ...tooMuch(issue.origin, Number(issue.maximum)), code: "config.out-of-range" };
     case "invalid_value":
@@ -202,11 +199,21 @@ function explain(issue: Issue, schema: z.ZodType, document: unknown): Explained 
 
 type Excess = Omit<Explained, "code">;
 
-const tooFew = (minimum: number): Excess => ({
-  message: "has too few items",
-  allowed: minimum === 1 ? "at least 1 item" : `at least ${minimum} items`,
-  fix: "Add items to the list.",
-});
+function tooLittle(origin: string, minimum: number): Excess {
+  const plural = minimum === 1 ? "" : "s";
+  switch (origin) {
+    case "array":
+      return {
+        message: "has too few items",
+        allowed: `at least ${minimum} item${plural}`,
+        fix: "Add items to the list.",
+      };
+    case "string":
+      return { message: "is too short", allowed: `at least ${minimum} character${plural}` };
+    default:
+      return { message: "is too small", allowed: `at least ${minimum}` };
+  }
+}
 
 function tooMuch(origin: string, maximum: number): Excess {
   switch (origin) {

@@ -1,6 +1,6 @@
 import { type Problem, problem } from "../problem.js";
 import { PRELOAD_MAX_AGE_MIN, reservedField, SET_BYTES_MAX } from "../responseHeaders.js";
-import { responseFieldRules, setBytes } from "./responseFields.js";
+import { type ResponseField, responseFieldRules, setBytes } from "./responseFields.js";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 
 /** Problems of the fields of responses, other than how they are written. */
@@ -10,12 +10,12 @@ export function responseFieldProblems(config: ProxyConfig): Problem[] {
     return [
       ...ownProblems(server.responseHeaders, `${at}.responseHeaders`),
       ...hstsProblems(config, server, at),
-      ...tooLong(server, undefined, `${at}.responseHeaders.set`),
-      ...pauseProblems(server.pauseResponse?.headers ?? {}, `${at}.pauseResponse.headers`),
+      ...setTooLong(server, undefined, `${at}.responseHeaders.set`),
+      ...pauseProblems(server, `${at}.pauseResponse.headers`),
       ...server.routes.flatMap((route, r) => [
         ...ownProblems(route.responseHeaders, `${at}.routes[${r}].responseHeaders`),
         ...cacheControlTwice(route, `${at}.routes[${r}].responseHeaders.set`),
-        ...tooLong(server, route, `${at}.routes[${r}].responseHeaders.set`),
+        ...setTooLong(server, route, `${at}.routes[${r}].responseHeaders.set`),
       ]),
     ];
   });
@@ -43,13 +43,21 @@ function ownProblems({ set, remove }: ResponseHeaders, at: string): Problem[] {
 /** Fields that a pause has in any case. */
 const OF_PAUSES = ["retry-after", "cache-control"];
 
-function pauseProblems(headers: ResponseHeaders["set"], at: string): Problem[] {
+function pauseProblems(server: VirtualServerConfig, at: string): Problem[] {
+  const headers = server.pauseResponse?.headers ?? {};
   const names = namesSet(headers, at);
+  const own = Object.entries(headers).map(([name, value]): [string, ResponseField] => [
+    name,
+    { name, value },
+  ]);
   return [
     ...namedProblems(names),
     ...names
       .filter(({ name }) => OF_PAUSES.includes(name.toLowerCase()))
       .map(({ name, path }) => twice(path, "is also set by the proxy, for each pause", name)),
+    ...(names.length === 0
+      ? []
+      : tooLong(setBytes(new Map(own)) + setBytes(responseFieldRules(server, undefined, "https")), at)),
   ];
 }
 
@@ -94,11 +102,14 @@ function cacheControlTwice({ action, responseHeaders }: RouteConfig, at: string)
     : [twice(`${at}.${name}`, "is also set by `cacheControl` of the action", name)];
 }
 
-function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
-  const bytes = setBytes(responseFieldRules(server, route, "https"));
+function setTooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
   // A fault that comes only from the virtual server is reported there.
-  if (bytes <= SET_BYTES_MAX || (route !== undefined && Object.keys(route.responseHeaders.set).length === 0))
-    return [];
+  if (route !== undefined && Object.keys(route.responseHeaders.set).length === 0) return [];
+  return tooLong(setBytes(responseFieldRules(server, route, "https")), path);
+}
+
+function tooLong(bytes: number, path: string): Problem[] {
+  if (bytes <= SET_BYTES_MAX) return [];
   return [
     problem("config.out-of-range", path, `makes the head of every response ${bytes} bytes longer`, {
       received: bytes,

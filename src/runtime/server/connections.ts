@@ -103,6 +103,7 @@ export class Http1Connections extends Connections<Http1Connection> {
     const client = clientInfo(socket, listener, this.context, secured, announced);
     this.context.counts.accepted(client.listener, "http/1.1");
     const connection = this.add(() => new Http1Connection(socket, client, this.context, this));
+    if (this.draining) connection.drain();
     if (read !== undefined) connection.continueAfter(read);
   }
 }

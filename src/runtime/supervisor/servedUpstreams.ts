@@ -262,7 +262,13 @@ export class ServedUpstreams {
   /** A worker found this out: the others learn it. */
   heard(news: readonly OutageNews[]): void {
     let isNew = false;
-    for (const { upstream, url, outage } of news) {
+    const { upstreams } = this.host.loaded().config;
+    // A worker of an earlier config may tell of an upstream that is gone.
+    const isServed = ({ upstream, url }: OutageNews): boolean =>
+      upstreams.some(
+        (one) => one.name === upstream && serversOf(one).some((server) => urlOf(server) === url),
+      );
+    for (const { upstream, url, outage } of news.filter(isServed)) {
       const state = this.stateOf(upstream, url);
       const known = joined(state.outage ?? NO_OUTAGE, outage);
       if (!isNews(known, state.outage ?? NO_OUTAGE)) continue;
