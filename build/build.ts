@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { buildBundle } from "./bundle.js";
-import { bringPackages, withoutComments } from "./packages.js";
+import { buildModules } from "./modules.js";
 import { buildSchema } from "./schema.js";
 import { DIST, NATIVE_TSC, NATIVE_TSC_ENVIRONMENT, ROOT } from "./paths.js";
 
@@ -42,13 +42,12 @@ async function buildLibrary(): Promise<string> {
   const place = path.join(DIST, "lib");
   const lib = path.join(DIST, `lib.${process.pid}`);
   try {
-    await compileLibrary(lib);
+    const outcome = await compileLibrary(lib);
     takePlace(lib, place);
+    return outcome;
   } finally {
     rmSync(lib, { recursive: true, force: true });
   }
-  const files = readdirSync(place, { recursive: true, encoding: "utf8" });
-  return `${files.filter((name) => name.endsWith(".js")).length} modules`;
 }
 
 /** One that is used is moved away before it is removed: what was read of it stays, and nothing is put into what is removed. */
@@ -68,10 +67,10 @@ function takePlace(lib: string, place: string): void {
   }
 }
 
-async function compileLibrary(lib: string): Promise<void> {
+async function compileLibrary(lib: string): Promise<string> {
   const { status } = spawnSync(
     process.execPath,
-    [NATIVE_TSC, "-p", "tsconfig.build.json", "--outDir", lib, "--checkers", "1"],
+    [NATIVE_TSC, "-p", "tsconfig.build.json", "--outDir", lib, "--checkers", "1", "--emitDeclarationOnly"],
     {
       cwd: ROOT,
       env: { ...process.env, ...NATIVE_TSC_ENVIRONMENT },
@@ -80,12 +79,13 @@ async function compileLibrary(lib: string): Promise<void> {
   );
   if (status !== 0) throw new Error("dist/lib: the type check above does not pass");
   // The bundle alone is built where there is no compiler.
-  const { withoutUnreachable, writeFieldTexts, writeOutDeclarations } = await import("./declarations.js");
+  const { entryPoints, withoutUnreachable, writeFieldTexts, writeOutDeclarations } =
+    await import("./declarations.js");
   writeOutDeclarations(lib);
   writeFieldTexts(lib);
   withoutUnreachable(lib);
-  await withoutComments(lib);
-  await bringPackages(lib);
+  const sources = entryPoints().map((file) => path.join("src", file.replace(/\.d\.ts$/, ".ts")));
+  return `${await buildModules(lib, sources)} files`;
 }
 
 function kilobytes(bytes: number): string {

@@ -28,17 +28,11 @@ export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
     metafile: true,
     format: "esm",
     platform: "node",
-    target: "node20",
-    minifySyntax: true,
-    minifyWhitespace: true,
-    lineLimit: 120,
+    ...COMPACT,
     loader: { ".md": "text" },
-    // One byte a character: V8 reads and keeps other text at twice the price.
-    charset: "ascii",
-    legalComments: "none",
     banner: { js: BANNER },
     logLevel: "warning",
-    plugins: [loadedLate],
+    plugins: [loadedLate(/^node:http/)],
   });
   const code = outputFiles[0]!.text;
   refuse(forbidden(metafile, code));
@@ -50,6 +44,17 @@ export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
   return { file, bytes: bytes.length, changed };
 }
 
+/** How code is written that is read by machines, and by people in stack traces alone. */
+export const COMPACT = {
+  target: "node20",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  lineLimit: 120,
+  // One byte a character: V8 reads and keeps other text at twice the price.
+  charset: "ascii",
+  legalComments: "none",
+} as const;
+
 // Bundled CommonJS (commander) calls `require` for Node's own modules, which an ES module does not have.
 const BANNER = `#!/usr/bin/env node
 import { createRequire as porticoCreateRequire } from "node:module";
@@ -57,19 +62,19 @@ const require = porticoCreateRequire(import.meta.url);`;
 
 /**
  * Node's own HTTP, which probes use, is loaded with them and not with the file: as an import it would be everybody's,
- * and take a worker longer to load than all of its own code.
+ * and take a worker longer to load than all of its own code. Packages that only some stacks need are loaded the same way.
  */
-const loadedLate: Plugin = {
+export const loadedLate = (filter: RegExp): Plugin => ({
   name: "loaded late",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:http/ }, ({ path: module, kind }) =>
+    onResolve({ filter }, ({ path: module, kind }) =>
       kind === "require-call" ? { path: module, external: true } : { path: module, namespace: "late" },
     );
     onLoad({ filter: /^/, namespace: "late" }, ({ path: module }) => ({
       contents: `module.exports = require(${JSON.stringify(module)});`,
     }));
   },
-};
+});
 
 /**
  * What must never be in the bundle: the constructs (they belong to synthesis), languages of zod's messages (600 KB, which
@@ -97,7 +102,7 @@ function refuse(reasons: readonly string[]): void {
 }
 
 /** Folders of the packages that are bundled, in order. */
-function packageFolders(metafile: Metafile): string[] {
+export function packageFolders(metafile: Metafile): string[] {
   const packages = new Set<string>();
   for (const file of Object.keys(metafile.inputs)) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file);

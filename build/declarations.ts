@@ -81,6 +81,14 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
 }
 
+/** Declarations of the entry points, in the library. */
+export function entryPoints(): string[] {
+  const { exports: entries } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as Manifest;
+  return Object.values(entries).flatMap((entry) =>
+    typeof entry === "string" ? [] : [path.relative("dist/lib", entry.types)],
+  );
+}
+
 /** Removes declarations that no entry point leads to: no compiler of a user reads them. */
 export function withoutUnreachable(lib: string): void {
   const reached = new Set<string>();
@@ -91,9 +99,7 @@ export function withoutUnreachable(lib: string): void {
       if (fileName.startsWith("."))
         reach(path.join(path.dirname(file), fileName.replace(/(?:\.js)?$/, ".d.ts")));
   };
-  const { exports: entries } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as Manifest;
-  for (const entry of Object.values(entries))
-    if (typeof entry !== "string") reach(path.join(lib, path.relative("dist/lib", entry.types)));
+  for (const entry of entryPoints()) reach(path.join(lib, entry));
   for (const name of readdirSync(lib, { recursive: true, encoding: "utf8" })) {
     const file = path.join(lib, name);
     if (name.endsWith(".d.ts") && !reached.has(file)) rmSync(file);

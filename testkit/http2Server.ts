@@ -35,6 +35,8 @@ export interface Http2ServerOptions {
 export interface Http2Server {
   readonly port: number;
   readonly connections: Http2Connections;
+  /** How many bytes clients sent that it has read, decrypted. */
+  bytesRead(): number;
   /** Exchanges that `Dispatcher.finished` was called for, in order. */
   readonly finished: LoggedExchange[];
   accessLog(): Promise<string>;
@@ -92,22 +94,25 @@ export async function startHttp2Server(options: Http2ServerOptions): Promise<Htt
     log.call(dispatcher, exchange);
   };
   const connections = new Http2Connections({ ...serving, dispatcher });
-  const server = tls.createServer({ key, cert, ALPNProtocols: ["h2"], noDelay: true }, (socket) =>
-    connections.accept(socket, config.listeners[0]!),
-  );
+  let read = 0;
+  const server = tls.createServer({ key, cert, ALPNProtocols: ["h2"], noDelay: true }, (socket) => {
+    connections.accept(socket, config.listeners[0]!);
+    socket.on("data", (chunk: Buffer) => (read += chunk.length));
+  });
   server.on("tlsClientError", () => undefined);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const read = async (name: string): Promise<string> => {
+  const logged = async (name: string): Promise<string> => {
     await logs.flush();
     return readFileSync(join(folder, name), "latin1");
   };
   return {
     port: (server.address() as AddressInfo).port,
     connections,
+    bytesRead: () => read,
     finished,
-    accessLog: () => read("access.log"),
-    errorLog: () => read("error.log"),
+    accessLog: () => logged("access.log"),
+    errorLog: () => logged("error.log"),
     close: async () => {
       server.close();
       connections.drain();

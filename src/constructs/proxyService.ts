@@ -305,13 +305,12 @@ export const packagedBundle = (path: string): string =>
 const packagedSchema = (path: string): string =>
   packaged(path, basename(CONFIG_SCHEMA_FILE), "the schema was not built", "Run `npm run build`.");
 
-/** A built file: in the package `dist` is above `dist/lib`, in the sources it is next to `src`. */
+/** A built file. This module is in `src/constructs`, or in the one file of `dist/lib`. */
 function packaged(path: string, file: string, why: string, fix: string): string {
-  const places = ["../..", "../../dist"].map((place) => resolve(__dirname, place, file));
-  const found = places.find((place) => existsSync(place));
-  if (found !== undefined) return found;
+  const place = resolve(__dirname, "../../dist", file);
+  if (existsSync(place)) return place;
   const message = `cannot be deployed: ${why}`;
-  throw new ProblemError([problem("files.unreadable", path, message, { received: places[1], fix })]);
+  throw new ProblemError([problem("files.unreadable", path, message, { received: place, fix })]);
 }
 
 /** @internal */
