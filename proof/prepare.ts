@@ -4,6 +4,7 @@ import { ROOT } from "../build/paths.js";
 import { buildPebble } from "./acme/pebble/programs.js";
 import { prepareApplication } from "./application/application.js";
 import { prepareCopyparty } from "./applications/copyparty.js";
+import { prepareRadicale } from "./applications/radicale.js";
 import { buildSftpgo } from "./applications/sftpgo.js";
 import { prepareImages } from "./hosts/harness/image.js";
 import { prepareCompose } from "./package/podmanCompose.js";
@@ -39,6 +40,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "packages of a new project", tests: ["proof/package/newProject."], make: prepareNewProjects },
   { name: "podman-compose", tests: ["proof/package/compose."], make: prepareCompose },
   { name: "copyparty", tests: ["proof/applications/real."], make: prepareCopyparty },
+  { name: "Radicale", tests: ["proof/applications/real."], make: prepareRadicale },
   { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo, compiles: true },
   { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers, compiles: true },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },

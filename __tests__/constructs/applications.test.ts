@@ -105,6 +105,7 @@ const LEADS: readonly (readonly [Application, path: string, leads: string])[] = 
   [Application.immich(), "/.well-known/immich", "web /.well-known/immich"],
   [OPEN_CLOUD, "/dav/spaces/a", "web /dav/spaces/a"],
   [VAULTWARDEN, "/notifications/hub", "web /notifications/hub"],
+  [Application.radicale(), "/.well-known/caldav", "web /.well-known/caldav"],
 ];
 
 test.each(

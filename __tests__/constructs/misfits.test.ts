@@ -69,6 +69,7 @@ const CALLS: Readonly<Record<string, (s: Site, props: Props) => unknown>> = {
   "Action.respond": (_, props) => Action.respond(200, props),
   "Application.custom": (_, props) => Application.custom(props),
   "Application.nextcloud": (_, props) => Application.nextcloud(props),
+  "Application.radicale": (_, props) => Application.radicale(props),
   "Application.seafile": (_, props) => Application.seafile(props),
   "Application.vaultwarden": (_, props) => Application.vaultwarden(props),
   "Delivery.local": (_, props) => Delivery.local(props),

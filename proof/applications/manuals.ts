@@ -9,8 +9,8 @@ import type { Random } from "../../testkit/random.js";
 /** Names of servers as the entries have them; `files` is a file below the directory, `redirect` a `Location`. */
 type Leads = `${string} /${string}`;
 
-/** `METHOD PATH`, with `WS` for a WebSocket and `*` at the end for any path; where it leads, with the same `*`. */
-export type Ask = readonly [request: `${string} /${string}`, leads: Leads];
+/** `METHOD PATH`, with `WS` for a WebSocket and `*` at the end for any path; where it leads, with the same `*`; status, if not 200. */
+export type Ask = readonly [request: `${string} /${string}`, leads: Leads, status?: number];
 
 export interface Manual {
   readonly title: string;
@@ -214,6 +214,21 @@ export const MANUALS = {
       ["POST /admin", "web /admin"],
     ],
   },
+  radicale: {
+    title: "Radicale",
+    pages: ["radicale.org/v3.html: Reverse Proxy, Clients"],
+    application: () => Application.radicale(),
+    asks: [
+      ["GET /", "web /"],
+      ["GET /.web/", "web /.web/"],
+      ["GET /.well-known/caldav", "web /.well-known/caldav", 301],
+      ["PROPFIND /.well-known/carddav", "web /.well-known/carddav"],
+      ["PROPFIND /*", "web /*"],
+      ["REPORT /*", "web /*"],
+      ["MKCALENDAR /*", "web /*"],
+      ["PUT /*", "web /*"],
+    ],
+  },
 } satisfies Record<string, Manual>;
 
 export type ManualName = keyof typeof MANUALS;
@@ -223,8 +238,9 @@ const PIECES = ["a", "a%20b", "a%2Fb", "%C3%A4", "a+b", "100%25", "(1)", "a;b", 
 const QUERIES = ["", "?", "?a=1&b=%2F", "?p=/x%20y"];
 
 /** Requests of a row, with the same piece of a path in place of both `*`. */
-export function generated([request, leads]: Ask, random: Random, count = 3): Ask[] {
-  if (!request.endsWith("*")) return [[request, leads]];
+export function generated(one: Ask, random: Random, count = 3): Ask[] {
+  const [request, leads] = one;
+  if (!request.endsWith("*")) return [one];
   return Array.from({ length: count }, () => {
     const pieces = Array.from({ length: 1 + random.pick(3) }, () => random.of(...PIECES));
     const rest = pieces.join("/") + random.of("", "/") + random.of(...QUERIES);

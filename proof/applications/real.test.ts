@@ -2,10 +2,14 @@ import { Browser } from "../../testkit/browser.js";
 import { eventually } from "../../testkit/waiting.js";
 import { COPYPARTY } from "./copyparty.js";
 import { CREDENTIALS, PASSWORD, RENAMED, type Running, USER } from "./clients.js";
+import { RADICALE } from "./radicale.js";
 import { REAL, tryReal } from "./real.js";
 import { requireSftpgo, SFTPGO } from "./sftpgo.js";
 
-/** Two file servers, from Python's index and of Go modules, as applications of one's own, used by rclone and a browser. */
+/**
+ * Two file servers, from Python's index and of Go modules, as applications of one's own, used by rclone and a browser; and a
+ * calendar server behind its entry.
+ */
 
 const MIB = 1_048_576;
 
@@ -27,6 +31,15 @@ test("SFTPGo: files go there and back, a share link opens, and a browser logs in
     expect.stringMatching(/^rclone uploaded 1073741824 bytes in \S+ s, renamed the file, and got it back$/),
     "a share link was opened",
     "a browser with a wrong password stays at the form; with the right one it sees the file",
+  ]);
+});
+
+test("Radicale: a calendar is found from the public name, made, written and read, and an event renamed", async () => {
+  expect(await tryReal(REAL.radicale, RADICALE, 0)).toEqual([
+    "/.well-known/caldav is 301",
+    "the well-known paths and the principal lead to the public name",
+    "an event was written, found, renamed and read back",
+    "a wrong password is 401",
   ]);
 });
 

@@ -21,6 +21,7 @@ import {
 } from "./clients.js";
 import { Place, startApplicationFrontEnd } from "./frontEnd.js";
 import { freePorts } from "../../testkit/ports.js";
+import { radicale } from "./radicale.js";
 import { sftpgo } from "./sftpgo.js";
 
 /** Real applications behind their entries, used by real clients. */
@@ -177,6 +178,7 @@ export const REAL = {
     },
   },
   sftpgo,
+  radicale,
 } satisfies Record<string, RealApplication>;
 
 export type RealName = keyof typeof REAL;

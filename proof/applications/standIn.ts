@@ -11,25 +11,25 @@ export class StandIn {
   ) {}
 
   static async start({ asks }: Manual): Promise<StandIn> {
-    const leads = asks.map(([request, to]) => [request.split(" ")[0]!, ...to.split(" ")] as const);
+    const leads = asks.map(([request, to, status = 200]) => {
+      const [part, path] = to.split(" ");
+      return { method: request.split(" ")[0]!, part: part!, path: path!, status };
+    });
     const parts = new Set(
-      leads.map(([, part]) => part!).filter((part) => part !== "files" && part !== "redirect"),
+      leads.map(({ part }) => part).filter((part) => part !== "files" && part !== "redirect"),
     );
     const started = await Promise.all(
       [...parts].map(async (part) => {
-        const known = leads
-          .filter(([, of]) => of === part)
-          .map(([method, , path]) => [method, path!] as const);
         const server = createServer();
-        const isKnown = (method: string, target: string): boolean =>
-          known.some(([one, path]) => one === method && fits(path, target));
+        const known = (asked: string, target: string): (typeof leads)[number] | undefined =>
+          leads.find(({ method, part: of, path }) => of === part && method === asked && fits(path, target));
         const says = (method: string, target: string, fields: IncomingHttpHeaders): string =>
           JSON.stringify({ part, method, target, fields: forwarded(fields) });
         server.on("request", ({ method, url, headers }, response) => {
-          response.writeHead(isKnown(method!, url!) ? 200 : 404).end(says(method!, url!, headers));
+          response.writeHead(known(method!, url!)?.status ?? 404).end(says(method!, url!, headers));
         });
         server.on("upgrade", ({ url, headers }, socket: Socket) => {
-          if (!isKnown("WS", url!))
+          if (known("WS", url!) === undefined)
             return void socket.end("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
           const text = says("WS", url!, headers);
           const head =

@@ -4,7 +4,7 @@ export * from "./fileSyncSettings.js";
 export * from "./frontEndExpectations.js";
 export { nextcloud, type NextcloudOptions, type NextcloudPart, type NextcloudRoute } from "./nextcloud.js";
 export type { Office, OfficeRoute } from "./pieces.js";
-export { type ComposeOptions, immich, infiniteScale, openCloud, vaultwarden } from "./others.js";
+export { type ComposeOptions, immich, infiniteScale, openCloud, radicale, vaultwarden } from "./others.js";
 export {
   seafile,
   SEAFILE_VERSIONS,

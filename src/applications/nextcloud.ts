@@ -52,6 +52,8 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     pauseResponse: { ...SYNC_MAINTENANCE, headers: { "X-Nextcloud-Maintenance-Mode": "1" } },
     routes: (place) => ({
       web: routeTo<NextcloudPart>(parts, "web", "/", {
+        // Office servers ask for documents with an access token; log-ins and notifications have tokens.
+        logQuery: "names",
         expect: [...alive(parts.web, [untrusted(place)]), toLogIn(parts.web, place)],
       }),
       carddav: toDav("/.well-known/carddav"),

@@ -9,11 +9,12 @@ type OneServer = ApplicationDefinition<"web", "web">;
 function oneServer(
   name: string,
   title: string,
-  server: Readonly<{ port: number; seconds: number; alive: string }>,
+  server: Readonly<{ port: number; seconds: number; alive: string; status?: number }>,
   {
     told,
     ...rest
   }: Pick<OneServer, "settings" | "commands" | "clients" | "pauseResponse"> & {
+    readonly rows?: OneServer["rows"];
     /** A response that shows the configured public URL. */
     readonly told?: (web: ApplicationPart, place: PublicPlace) => ExpectationInput;
   },
@@ -21,7 +22,7 @@ function oneServer(
   const parts = {
     web: partAt(`${title} server`, `http://127.0.0.1:${server.port}`, server.seconds, {
       path: server.alive,
-      status: 200,
+      status: server.status ?? 200,
     }),
   };
   return {
@@ -149,6 +150,26 @@ export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
         ],
         sessionCookies: ["VW_ADMIN"],
         source: "by the manual",
+      },
+    },
+  );
+
+/** Radicale 3.6 or later: earlier versions refuse a `Destination` without the public name. */
+export const radicale = (): OneServer =>
+  oneServer(
+    "radicale",
+    "Radicale",
+    // The web interface can be switched off, and other pages ask for a password.
+    { port: 5232, seconds: 600, alive: "/.well-known/caldav", status: 301 },
+    {
+      // No setting names the public URL: links are paths.
+      rows: [],
+      clients: {
+        builtIn: ["/.well-known/caldav", "/.well-known/carddav"],
+        withCredentials: ["/"],
+        logIns: [{ method: "PROPFIND", path: "/", failed: [401] }],
+        sessionCookies: [],
+        source: "seen on Radicale 3.9.0",
       },
     },
   );

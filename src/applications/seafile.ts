@@ -221,7 +221,8 @@ function routesAt(
     routeTo<SeafilePart>(parts, part, path, more);
   const has = (part: SeafilePart): boolean => parts[part] !== undefined;
   return {
-    web: to("web", web === "" ? "/" : web),
+    // Office servers ask for documents with an access token, and clients log in with one.
+    web: to("web", web === "" ? "/" : web, { logQuery: "names" }),
     ...when(has("fileServer"), () => ({
       fileServer: to("fileServer", "/seafhttp", stripped),
       media: filesOf(media, `${directory}/seafile-server-latest/seahub/media`, "media-permissions"),

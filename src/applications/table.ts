@@ -2,7 +2,7 @@ import type { ApplicationDefinition } from "./definition.js";
 import { fileSyncService } from "./fileSync.js";
 import { fileSyncPaths } from "./fileSyncSettings.js";
 import { nextcloud } from "./nextcloud.js";
-import { immich, infiniteScale, openCloud, vaultwarden } from "./others.js";
+import { immich, infiniteScale, openCloud, radicale, vaultwarden } from "./others.js";
 import { seafile, SEAFILE_VERSIONS } from "./seafile.js";
 
 /** Every entry, in each of its different forms, for tests and documents. */
@@ -20,4 +20,5 @@ export const APPLICATIONS: readonly ApplicationDefinition[] = [
   infiniteScale({ directory: "/srv/ocis" }),
   openCloud({ directory: "/srv/opencloud" }),
   vaultwarden({ directory: "/srv/vaultwarden" }),
+  radicale(),
 ];

@@ -8,6 +8,7 @@ import {
   type NextcloudPart,
   type NextcloudRoute,
   openCloud,
+  radicale,
   seafile,
   SEAFILE_VERSIONS,
   type SeafileComponents,
@@ -106,6 +107,12 @@ export class Application<Upstreams extends object = object, Routes extends objec
   /** Vaultwarden 1.29 or later. */
   static vaultwarden(options: ComposeOptions): OneServerApplication {
     return Application.composed("vaultwarden", vaultwarden, options);
+  }
+
+  /** Radicale 3.6 or later: calendars and address books. */
+  static radicale(options: Readonly<Record<string, never>> = {}): OneServerApplication {
+    refuseOptions("Application.radicale", options, {});
+    return new Application(radicale());
   }
 
   private static composed(
