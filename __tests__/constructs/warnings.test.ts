@@ -2,9 +2,11 @@ import { Lazy, TerraformVariable, type TerraformStack } from "cdktf";
 import {
   Action,
   AlertRules,
+  FileSyncFrontEnd,
   Host,
   HostFile,
   type Listener,
+  Mode,
   Notification,
   renderAlertRules,
   ReverseProxy,
@@ -135,6 +137,34 @@ test.each<[string, (site: Site) => unknown, Partial<ReverseProxyProps>?]>([
   ["alerts with metrics", alerts, { metricsListener: { address: "127.0.0.1", port: 9181 } }],
 ])("%s: no warning", (_, make, props = {}) => {
   expect(warningsOf(make, props)).toBe("");
+});
+
+test.each([
+  ["a TLS key", "/srv/sync/conf/k.pem", "/etc/portico/apikey", "https.tls.key` is /srv/sync/conf/k.pem"],
+  [
+    "a request field",
+    "/etc/portico/k.pem",
+    "/srv/sync/apikey",
+    "setHeadersFromCredential.X-Key` is /srv/sync/apikey",
+  ],
+  ["neither", "/etc/portico/k.pem", "/srv/synchronous/apikey", undefined],
+])("%s in the application's directory", (_, key, field, warning) => {
+  const stack = newStack();
+  const material = TlsMaterial.fromFiles({ certificate: "/etc/portico/c.pem", key });
+  const front = new FileSyncFrontEnd(stack, "files", {
+    host: { address: "192.0.2.10", publicName: "files.example.org" },
+    mode: Mode.tls({ material }),
+    installDirectory: "/srv/sync",
+  });
+  const app = front.proxy.addUpstream("app", { url: "http://127.0.0.1:9000" });
+  const action = Action.proxy(app, { setHeadersFromCredential: { "X-Key": field } });
+  front.application.addRoute("app", { path: "/app", action });
+  synthesize(stack);
+  const said = stack.node
+    .findAll()
+    .flatMap(({ node }) => node.metadata.filter(({ type }) => type === "@cdktf/warn"))
+    .map(({ data }) => String(data));
+  expect(said).toEqual(warning === undefined ? [] : [expect.stringContaining(warning)]);
 });
 
 test("two files at one path from functions are refused", () => {

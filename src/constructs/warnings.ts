@@ -10,6 +10,7 @@ import { isDescribed } from "./deploymentDocument.js";
 import type { IHost } from "./host.js";
 import type { IListener, Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
+import { isWithin } from "./servedDirectories.js";
 import { warn } from "./warn.js";
 import type { IUpstream } from "./upstream.js";
 import type { Route } from "./route.js";
@@ -24,6 +25,10 @@ interface WarnedProxy extends IConstruct {
   readonly listeners: readonly Listener[];
   readonly upstreams: readonly IUpstream[];
   readonly virtualServers: readonly VirtualServer[];
+  readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
+  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
+  /** Directories and files of the application, on a host. */
+  readonly privateFiles?: readonly string[];
   namesOn(listener: IListener): readonly string[];
   onThisMachine(path: string): string | undefined;
 }
@@ -41,6 +46,7 @@ export function warnOf(proxy: WarnedProxy): void {
       warnOfParts(proxy);
       warnOfUnread(proxy);
       warnOfValues(proxy);
+      warnOfApplicationPaths(proxy);
       proxy.listeners.forEach((listener) => warnOfListener(proxy, listener));
       for (const server of proxy.virtualServers) {
         if (server.tlsFiles !== undefined) warnOfNames(proxy, server, server.tlsFiles, server.serverNames);
@@ -97,6 +103,23 @@ function warnOfUnread({ host, virtualServers }: WarnedProxy): void {
         "`expect` has no effect: the host gets no deployment that lists expected responses. Add an `Activation` of the " +
           "proxy's service.",
       );
+}
+
+/** Root reads such a file only if no other user can put another file there (`trustedFile.ts`). */
+function warnOfApplicationPaths(proxy: WarnedProxy): void {
+  const { usedTlsFiles, credentialFiles, privateFiles = [] } = proxy;
+  const tls = usedTlsFiles.flatMap(([at, { key }]) =>
+    key === undefined ? [] : [[`${at}.key`, key] as const],
+  );
+  for (const [at, file] of [...tls, ...credentialFiles]) {
+    const directory = privateFiles.find((place) => isKnown([file, place]) && isWithin(file, place));
+    if (directory === undefined) continue;
+    warn(
+      proxy,
+      `\`${at}\` is ${file}, in a directory of the application: if the application's user may change ${directory}, ` +
+        "the host refuses the file. Put the file where only root may, such as /etc/portico.",
+    );
+  }
 }
 
 function warnOfRoute(route: Route, all: readonly Route[]): void {
