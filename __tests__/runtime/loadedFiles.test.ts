@@ -447,6 +447,25 @@ describe("files that are handed over", () => {
     expect(await find("/etc/key.pem", { CREDENTIALS_DIRECTORY: "" })).toBeUndefined();
   });
 
+  privileged("that systemd read by the word of another user are not used", async () => {
+    const passed = openFolder();
+    const theirs = join(openFolder(), "conf");
+    mkdirSync(theirs);
+    const key = join(theirs, "apikey");
+    writeFileSync(join(passed, "apikey"), "root's");
+    const find = await credentials({ CREDENTIALS_DIRECTORY: passed });
+    const read = async () => readSecret(key, "at", find);
+    writeFileSync(key, "named");
+    expect((await read()).text).toBe("root's");
+    chownSync(theirs, 1234, 1234);
+    expect(await find(key)).toBeUndefined();
+    const { text, problems } = await read();
+    expect({ text, problems }).toEqual({
+      text: undefined,
+      problems: [expect.objectContaining({ code: "files.untrusted-path" })],
+    });
+  });
+
   test("go to the user and group of a process", async () => {
     expect(await ownerOf(process.pid)).toEqual({ uid: process.getuid!(), gid: process.getgid!() });
     expect(await ownerOf(2 ** 30)).toBeUndefined();

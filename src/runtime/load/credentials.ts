@@ -1,6 +1,7 @@
 import { access, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { baseName, pathName } from "../../model/credentialName.js";
+import { checkForRoot, FileRefused } from "./trustedFile.js";
 
 /** Finds the credential to read in place of a file that a config names, if there is one. */
 export type FindCredential = (path: string) => Promise<string | undefined>;
@@ -14,16 +15,34 @@ export type FindCredential = (path: string) => Promise<string | undefined>;
  */
 export async function credentials(env: NodeJS.ProcessEnv = process.env): Promise<FindCredential> {
   const handedOver = env[HANDED_OVER] === undefined ? undefined : await currentSet(env[HANDED_OVER]);
-  const directories = [handedOver, env["CREDENTIALS_DIRECTORY"]].filter((directory) => Boolean(directory));
+  const passed = env["CREDENTIALS_DIRECTORY"];
   return async (path) => {
-    for (const directory of directories) {
-      for (const name of [pathName(path), baseName(path)]) {
-        const file = join(directory!, name);
-        if (!(await isMissing(access(file)))) return file;
-      }
-    }
-    return undefined;
+    const copy = handedOver && (await fileIn(handedOver, path));
+    if (copy) return copy;
+    const file = passed && (await fileIn(passed, path));
+    return file && !(await ledElsewhere(path)) ? file : undefined;
   };
+}
+
+async function fileIn(directory: string, path: string): Promise<string | undefined> {
+  for (const name of [pathName(path), baseName(path)]) {
+    const file = join(directory, name);
+    if (!(await isMissing(access(file)))) return file;
+  }
+  return undefined;
+}
+
+/**
+ * Whether another user may choose which file the path leads to. systemd opens the path as root and follows every link, so
+ * what it read there is not used: the path is opened again with this process's rights, or refused with the reason. A
+ * command that hands over credentials has looked before it opened them.
+ */
+function ledElsewhere(path: string): Promise<boolean> {
+  return checkForRoot(path).then(
+    () => false,
+    // A directory that this process may not enter is one where others may not either.
+    (error: Error) => error instanceof FileRefused && error.code === "files.untrusted-path",
+  );
 }
 
 /** The directory that a reload hands credentials over in; the unit names it. */
