@@ -61,7 +61,7 @@ export function sampleOverview(text: (usual: string) => string = (usual) => usua
     certificates: [
       {
         ...{ names: [text("files.example.org")], listeners: [text("https")], issuer: text("R11") },
-        ...{ source: "acme", notAfter: at + 9 * 86_400_000, daysLeft: 9 },
+        ...{ source: "acme", notAfter: at + 9 * 86_400_000, daysLeft: 9, end: "soon" },
         problem: { message: text("the authority refused"), fix: text("Wait.") },
       },
     ],

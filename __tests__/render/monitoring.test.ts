@@ -27,6 +27,7 @@ const WORDS = [
   "increase",
   "time",
   "absent",
+  "clamp_max",
   "histogram_quantile",
 ];
 

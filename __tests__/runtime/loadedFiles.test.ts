@@ -114,13 +114,15 @@ describe("the time of a certificate", () => {
   });
 
   test.each([
-    [14 * DAY + 1, undefined],
-    [14 * DAY, "14 days"],
-    [2 * DAY - 1, "1 day"],
-    [DAY - 1, "less than a day"],
-    [0, "less than a day"],
-    [-1, undefined],
-  ])("with %d ms left is warned of as %j", (left, words) => {
+    // The last quarter, here.
+    ["quarter", 1, undefined],
+    ["quarter", 0, "7 days"],
+    ["end", 2 * DAY - 1, "1 day"],
+    ["end", DAY - 1, "less than a day"],
+    ["end", 0, "less than a day"],
+    ["end", -1, undefined],
+  ] as const)("is warned of from its last %s, with %d ms: %j", (before, ms, words) => {
+    const left = ms + (before === "quarter" ? (to - from) / 4 : 0);
     const expected = `expires on ${new Date(to).toISOString()}, in ${words}`;
     expect(expiryWarnings(chain.slice(0, 1), "at", to - left)).toEqual(
       words === undefined

@@ -201,22 +201,34 @@ test("of the transfers of all workers those are shown that moved most, the oldes
 });
 
 test.each([
-  [2.5, 2],
-  [0.5, 0],
-  [-0.5, -1],
-])("a certificate that ends in %d days has %d whole days left", async (days, daysLeft) => {
-  const certificate = { names: ["a"], listeners: ["http"], issuer: "CA", source: "files" };
-  const notAfter = Date.now() + days * DAY_MS;
-  const lastError = { code: "dns", message: "no", fix: "Look.", at: 0 };
-  const { certificates } = await overviewOf({
-    certificates: [
-      { ...certificate, notAfter },
-      { ...certificate, notAfter, lastError },
-    ],
-  }).now();
-  const shown = { ...certificate, notAfter, daysLeft };
-  expect(certificates).toEqual([shown, { ...shown, problem: { message: "no", fix: "Look." } }]);
-});
+  [2.5, 90, 2, "last"],
+  [0.5, 90, 0, "last"],
+  [-0.5, 90, -1, "ended"],
+  [13.5, 90, 13, "soon"],
+  [14.5, 90, 14, "later"],
+  [13.5, 3_650, 13, "soon"],
+  // Those of an address, which are renewed when three days are left.
+  [5.5, 6, 5, "later"],
+  [2.5, 6, 2, "later"],
+  [1.4, 6, 1, "soon"],
+  [0.5, 6, 0, "last"],
+])(
+  "a certificate that ends in %d days, of %d, has %d whole days left: %s",
+  async (days, of, daysLeft, end) => {
+    const certificate = { names: ["a"], listeners: ["http"], issuer: "CA", source: "files" };
+    const notAfter = Date.now() + days * DAY_MS;
+    const notBefore = notAfter - of * DAY_MS;
+    const lastError = { code: "dns", message: "no", fix: "Look.", at: 0 };
+    const { certificates } = await overviewOf({
+      certificates: [
+        { ...certificate, notBefore, notAfter },
+        { ...certificate, notBefore, notAfter, lastError },
+      ],
+    }).now();
+    const shown = { ...certificate, notAfter, daysLeft, end };
+    expect(certificates).toEqual([shown, { ...shown, problem: { message: "no", fix: "Look." } }]);
+  },
+);
 
 const UNTIL = Date.UTC(2026, 2, 1, 12, 30, 5);
 const QUIESCE = { reads: false, refuses: true, minimumRate: 500, cutsSlow: false, refuseMs: 30_000 };

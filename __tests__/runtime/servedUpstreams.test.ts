@@ -103,7 +103,12 @@ test.each([
 });
 
 test("the end of a certificate is counted in seconds, under its first name", () => {
-  const listed = { names: ["a.example", "b.example"], from: "ca", notAfter: 5_000 } as never;
+  const listed = {
+    names: ["a.example", "b.example"],
+    from: "ca",
+    notBefore: 2_000,
+    notAfter: 5_000,
+  } as never;
   expect(masterGauges([listed], [], configOf(), new Outcomes()).certificateEnd).toEqual([
     { labels: ["a.example", "ca"], values: [5] },
   ]);

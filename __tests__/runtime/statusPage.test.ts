@@ -4,6 +4,7 @@ import {
   type OverviewEvent,
   shortAddress,
 } from "../../src/runtime/status/overview.js";
+import type { CertificateEnd } from "../../src/model/certificateEnd.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { SCRIPT, statusResponse, STYLE } from "../../src/runtime/status/site.js";
 import { troublesOf } from "../../src/runtime/status/troubles.js";
@@ -149,7 +150,16 @@ const ofServers = (...servers: object[]) => ({ upstreams: [{ name: "web", server
 const ending = (daysLeft: number, more: object = {}) =>
   ({
     certificates: [
-      { names: ["a"], listeners: ["l"], issuer: "CA", source: "files", notAfter: 0, daysLeft, ...more },
+      {
+        names: ["a"],
+        listeners: ["l"],
+        issuer: "CA",
+        source: "files",
+        notAfter: 0,
+        daysLeft,
+        end: "last",
+        ...more,
+      },
     ],
   }) as Partial<Overview>;
 const events = (...messages: string[]) =>
@@ -222,21 +232,23 @@ const [failed] = sampleOverview().certificates;
 const { problem: _problem, ...certificate } = failed!;
 const OF = "The certificate of files.example.org";
 
-test.each([
-  [60, "ends in 60 days", "good", undefined],
-  [14, "ends in 14 days", "good", undefined],
-  [13, "ends in 13 days", "warn", "warn"],
-  [3, "ends in 3 days", "warn", "warn"],
-  [2, "ends in 2 days", "bad", "error"],
-  [0, "ends within a day", "bad", "error"],
-  [-1, "ended 1 day ago", "bad", "error"],
-  [-2, "ended 2 days ago", "bad", "error"],
-])("a certificate with %i days left %s: %s, and %s", (daysLeft, text, kind, level) => {
-  const well = { ...sampleOverview(), ...WELL, certificates: [{ ...certificate, daysLeft }] };
+test.each<[number, CertificateEnd, string, string, string | undefined]>([
+  [60, "later", "ends in 60 days", "good", undefined],
+  [14, "later", "ends in 14 days", "good", undefined],
+  [13, "soon", "ends in 13 days", "warn", "warn"],
+  [3, "soon", "ends in 3 days", "warn", "warn"],
+  // Of six days.
+  [2, "later", "ends in 2 days", "good", undefined],
+  [2, "last", "ends in 2 days", "bad", "error"],
+  [0, "last", "ends within a day", "bad", "error"],
+  [-1, "ended", "ended 1 day ago", "bad", "error"],
+  [-2, "ended", "ended 2 days ago", "bad", "error"],
+])("a certificate with %i days left, %s, %s: %s, and %s", (daysLeft, end, text, kind, level) => {
+  const well = { ...sampleOverview(), ...WELL, certificates: [{ ...certificate, daysLeft, end }] };
   expect(marked(well)).toEqual([`${kind}: ${text}`]);
   expect(said(well)).toEqual(level === undefined ? [] : [`${level}: ${OF} ${text}`]);
   expect(statusText(well)).toContain(`files.example.org  ${text} `);
-  const ill = { ...well, certificates: [{ ...failed!, daysLeft }] };
+  const ill = { ...well, certificates: [{ ...failed!, daysLeft, end }] };
   expect(marked(ill)).toEqual([`${kind === "good" ? "warn" : kind}: ${text}`]);
   expect(said(ill)).toEqual([`${level ?? "warn"}: ${OF} was not renewed: the authority refused; it ${text}`]);
 });
@@ -247,7 +259,7 @@ test.each<[names: string[], shown: string, of: string]>([
   [["a.org", "b.org", "c.org"], "a.org, b.org, c.org", "a.org and 2 more"],
   [["a.org", "b.org", "c.org", "d.org"], "a.org, b.org, c.org and 1 more", "a.org and 3 more"],
 ])("a temporary certificate of %j is one of %s", (names, shown, of) => {
-  const temporary = { ...certificate, names, daysLeft: 300, source: "temporary" } as const;
+  const temporary = { ...certificate, names, daysLeft: 300, end: "later", source: "temporary" } as const;
   const overview = { ...sampleOverview(), ...WELL, certificates: [temporary] };
   expect(statusPage(overview, LINKS)).toContain(
     `<th scope="row">${shown}<span class="sub">temporary, by R11</span></th>`,

@@ -104,6 +104,10 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
           `portico_certificate_not_after_timestamp_seconds{${TARGET}, certificate="files.example.org", from="acme"}`,
           "864000x400",
         ],
+        [
+          `portico_certificate_not_before_timestamp_seconds{${TARGET}, certificate="files.example.org", from="acme"}`,
+          "-6912000x400",
+        ],
       ],
       labels: { ...LABELS, certificate: "files.example.org", from: "acme" },
       summary: "The certificate files.example.org of front:9181 expires in 9d 22h 40m 0s",
@@ -112,6 +116,19 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
       [
         `portico_certificate_not_after_timestamp_seconds{${TARGET}, certificate="a", from="b"}`,
         "1296000x400",
+      ],
+      [
+        `portico_certificate_not_before_timestamp_seconds{${TARGET}, certificate="a", from="b"}`,
+        "-6480000x400",
+      ],
+      // Of six days, of which three are left.
+      [
+        `portico_certificate_not_after_timestamp_seconds{${TARGET}, certificate="short", from="b"}`,
+        "259200x400",
+      ],
+      [
+        `portico_certificate_not_before_timestamp_seconds{${TARGET}, certificate="short", from="b"}`,
+        "-259200x400",
       ],
     ],
   },

@@ -1,3 +1,4 @@
+import { SOON_DAYS, SOON_SHARE } from "../../model/certificateEnd.js";
 import { type Problem, problem, ProblemError } from "../../model/index.js";
 
 /** Alerts on a proxy's metrics, as rules of Prometheus. */
@@ -54,7 +55,7 @@ export const alertsOf = (input: AlertRulesInput): readonly Alert[] => [
 function serviceAlerts({
   job = "portico",
   errorPercentMax = 5,
-  certificateDays = 14,
+  certificateDays = SOON_DAYS,
 }: AlertRulesInput): Alert[] {
   const of = `job=${JSON.stringify(job)}`;
   const requests = "http_server_request_duration_seconds_count";
@@ -96,7 +97,11 @@ function serviceAlerts({
     {
       name: "PorticoCertificateEnds",
       severity: "warning",
-      when: `portico_certificate_not_after_timestamp_seconds{${of}} - time() < ${certificateDays} * 86400`,
+      // Short certificates end soon in the last part of their life, as everywhere (`certificateEnd.ts`).
+      when:
+        `portico_certificate_not_after_timestamp_seconds{${of}} - time() < clamp_max(` +
+        `(portico_certificate_not_after_timestamp_seconds{${of}} - portico_certificate_not_before_timestamp_seconds{${of}}) * ` +
+        `${SOON_SHARE}, ${certificateDays} * 86400)`,
       lasts: "1h",
       summary:
         "The certificate {{ $labels.certificate }} of {{ $labels.instance }} expires in {{ $value | humanizeDuration }}",

@@ -143,6 +143,14 @@ export const FAMILIES = {
       "server. For a name with `spread`, 1 if at least one of its addresses is up.",
     labels: SERVER,
   },
+  certificateBegin: {
+    name: "portico_certificate_not_before_timestamp_seconds",
+    type: "gauge",
+    help:
+      "Time from which a certificate is valid, in seconds since 1970, by the certificate's first name and " +
+      "its source, a file or an authority.",
+    labels: ["certificate", "from"],
+  },
   certificateEnd: {
     name: "portico_certificate_not_after_timestamp_seconds",
     type: "gauge",

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { certificatePlaces } from "./wantedCertificates.js";
 import type { TlsContents } from "../tls/tlsContents.js";
+import { certificateEnd, daysLeftText } from "../../model/certificateEnd.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 
 /** The certificates of a PEM file, in its order; `undefined` is one that cannot be read. */
@@ -40,9 +41,10 @@ export function expiryWarnings(
   now = Date.now(),
 ): Problem[] {
   return chain.flatMap((cert, i) => {
-    const left = Date.parse(cert.validTo) - now;
-    if (left < 0 || left > SOON_DAYS * DAY_MS) return [];
-    const message = `${nameOf(i)}expires on ${isoDate(cert.validTo)}, in ${daysText(left)}`;
+    const [notBefore, notAfter] = [Date.parse(cert.validFrom), Date.parse(cert.validTo)];
+    const end = certificateEnd({ notBefore, notAfter }, now);
+    if (end === "ended" || end === "later") return [];
+    const message = `${nameOf(i)}expires on ${isoDate(cert.validTo)}, in ${daysLeftText(notAfter - now)}`;
     return [problem("files.certificate-expires-soon", label, message)];
   });
 }
@@ -68,15 +70,6 @@ export function certificateWarnings(
   ]);
 }
 
-const DAY_MS = 24 * 3_600_000;
-/** Enough time for a person; automatic renewal happens long before. */
-const SOON_DAYS = 14;
-
 const nameOf = (place: number): string => (place === 0 ? "" : `certificate ${place + 1} of the chain `);
 
 const isoDate = (text: string): string => new Date(text).toISOString();
-
-function daysText(ms: number): string {
-  const days = Math.floor(ms / DAY_MS);
-  return days === 0 ? "less than a day" : `${days} day${days === 1 ? "" : "s"}`;
-}

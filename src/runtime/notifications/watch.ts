@@ -1,10 +1,9 @@
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
+import { certificateEnd, daysLeftText } from "../../model/certificateEnd.js";
 import type { Notice } from "./notice.js";
 
 /** Regular checks of the master, as notices. All functions are pure except `disksOf`, which reads the host's disks. */
-
-const DAY_MS = 86_400_000;
 
 /** A certificate in service. Times are in milliseconds since 1970. */
 export interface WatchedCertificate {
@@ -22,19 +21,17 @@ export function certificateNotices(
   daysMax: number,
   now: number,
 ): readonly Notice[] {
-  return certificates.flatMap(({ names, source, from, notAfter, lastError, ...more }) => {
+  return certificates.flatMap(({ names, source, from, notBefore, notAfter, lastError }) => {
     const left = notAfter - now;
-    // A certificate of six days has less than fourteen left all the time.
-    const soon = Math.min(daysMax * DAY_MS, (notAfter - more.notBefore) / 4);
     const waits = source === "temporary" && lastError !== undefined;
-    if (left > soon && !waits) return [];
+    if (certificateEnd({ notBefore, notAfter }, now, daysMax) === "later" && !waits) return [];
     const about = `the certificate of ${listOf(names)}`;
     const failed = lastError === undefined ? "" : `; the last attempt failed: ${lastError.message}`;
     const what = waits
       ? `${from} has not issued ${about}; browsers get a temporary certificate${failed}`
       : left <= 0
         ? `${about} has expired${failed}`
-        : `${about} expires in ${daysText(left)}, and was not renewed${failed}`;
+        : `${about} expires in ${daysLeftText(left)}, and was not renewed${failed}`;
     const byFiles = `Renew ${from} on the host; portico then loads the new file without a reload.`;
     const byAcme = "See `portico certificates`; `portico certificates renew` asks the authority again.";
     const fix = lastError?.fix ?? (source === "files" ? byFiles : byAcme);
@@ -44,11 +41,6 @@ export function certificateNotices(
 
 const listOf = ([first = "", ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`;
-
-function daysText(ms: number): string {
-  const days = Math.floor(ms / DAY_MS);
-  return days === 0 ? "less than a day" : `${days} day${days === 1 ? "" : "s"}`;
-}
 
 /** A server of an upstream that gets no requests, although it is not drained. */
 export interface DownServer {

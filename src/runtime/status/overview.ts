@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import type { CertificateEnd } from "../../model/certificateEnd.js";
 import type { GraphEdge, GraphNode } from "../../model/review/routesGraph.js";
 import type { Transfer } from "../dispatch/transfers.js";
 
@@ -90,6 +91,8 @@ export interface OverviewCertificate {
   readonly notAfter: number;
   /** Whole days until then; below 0 once it has ended. */
   readonly daysLeft: number;
+  /** Whether that is near, for how long the certificate is valid. */
+  readonly end: CertificateEnd;
   /** Why it was not renewed. */
   readonly problem?: { readonly message: string; readonly fix: string };
 }

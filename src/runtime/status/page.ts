@@ -277,10 +277,11 @@ function certificatesTable(certificates: readonly OverviewCertificate[]): Markup
       source,
       notAfter,
       daysLeft,
+      end,
       problem,
     }) => markup`<tr data-key="${names.join(" ")} ${listeners.join(" ")}">
 <th scope="row">${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX && ` and ${names.length - NAMES_MAX} more`}<span class="sub">${source === "temporary" ? "temporary, by " : "by "}${issuer}</span>${problem !== undefined && markup`<span class="sub why">${problem.message}. ${problem.fix}</span>`}</th>
-<td><span class="state ${daysLeft < 3 ? "bad" : daysLeft < 14 || problem !== undefined ? "warn" : "good"}">${daysLeft < 0 ? "ended" : "ends"} ${daysText(daysLeft)}</span><span class="sub"><time datetime="${new Date(notAfter).toISOString()}">${timeText(notAfter).slice(0, 10)}</time></span></td>
+<td><span class="state ${problem !== undefined && end === "later" ? "warn" : ENDS[end]}">${daysLeft < 0 ? "ended" : "ends"} ${daysText(daysLeft)}</span><span class="sub"><time datetime="${new Date(notAfter).toISOString()}">${timeText(notAfter).slice(0, 10)}</time></span></td>
 </tr>`,
   );
   return markup`<table><caption class="hidden">Certificates, and when they end</caption>
@@ -288,6 +289,7 @@ function certificatesTable(certificates: readonly OverviewCertificate[]): Markup
 <tbody>${rows}</tbody></table>`;
 }
 
+const ENDS = { ended: "bad", last: "bad", soon: "warn", later: "good" } as const;
 const NAMES_MAX = 3;
 
 function eventsList(events: readonly OverviewEvent[], now: number): Markup {

@@ -48,21 +48,19 @@ export const stateWords = ({ state }: OverviewServer): string =>
   state === "unasked" ? "not asked yet" : state;
 
 function certificates({ certificates: all }: Overview): readonly Trouble[] {
-  return all.flatMap(({ names, daysLeft, source, problem }): Trouble[] => {
+  return all.flatMap(({ names, daysLeft, end: nears, source, problem }): Trouble[] => {
     const of = `The certificate of ${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
     const end = daysLeft < 0 ? `ended ${daysText(daysLeft)}` : `ends ${daysText(daysLeft)}`;
     const fix = problem?.fix;
-    const level = daysLeft < DAYS_LAST ? "error" : "warn";
+    const level = nears === "ended" || nears === "last" ? "error" : "warn";
     if (problem !== undefined)
       return [{ level, text: `${of} was not renewed: ${problem.message}; it ${end}`, fix: fix! }];
     if (source === "temporary")
       return [{ level: "warn", text: `${of} is a temporary one, which browsers do not trust` }];
-    if (daysLeft >= DAYS_SOON) return [];
+    if (nears === "later") return [];
     return [{ level, text: `${of} ${end}`, fix: "Put a new one in its place, and reload." }];
   });
 }
-
-const [DAYS_SOON, DAYS_LAST] = [14, 3];
 
 function others({ state, pauses, workers, events }: Overview): readonly Trouble[] {
   const last = events.find(({ message }) =>

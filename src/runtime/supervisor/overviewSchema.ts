@@ -38,6 +38,7 @@ const CERTIFICATE = z.object({
   source: z.enum(["files", "acme", "temporary"]),
   notAfter: TIME,
   daysLeft: NUMBER,
+  end: z.enum(["ended", "last", "soon", "later"]),
   problem: z.object({ message: TEXT, fix: TEXT }).optional(),
 });
 

@@ -102,6 +102,10 @@ export function masterGauges(
       labels: [name, from],
       values: [notAfter / 1_000],
     })),
+    certificateBegin: certificates.map(({ names: [name = ""], from, notBefore }) => ({
+      labels: [name, from],
+      values: [notBefore / 1_000],
+    })),
     upstreamUp: upstreamStates(config, listed, outcomes).flatMap(({ upstream, servers }) =>
       urlsOf(upstream).flatMap(({ url }): Series[] => {
         const asked = servers

@@ -1,3 +1,4 @@
+import { certificateEnd, DAY_MS } from "../../model/certificateEnd.js";
 import { hasSeveral, type ProxyConfig } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import { totalOf } from "../counting/counts.js";
@@ -201,12 +202,11 @@ const SHOWN_MAX = 2 * TRANSFERS_MAX;
 function certificateOf(listed: ListedCertificate, at: number): OverviewCertificate {
   const { names, listeners, issuer, source, notAfter, lastError } = listed;
   const daysLeft = Math.floor((notAfter - at) / DAY_MS);
+  const end = certificateEnd(listed, at);
   const problem =
     lastError === undefined ? {} : { problem: { message: lastError.message, fix: lastError.fix } };
-  return { names, listeners, issuer, source, notAfter, daysLeft, ...problem };
+  return { names, listeners, issuer, source, notAfter, daysLeft, end, ...problem };
 }
-
-const DAY_MS = 86_400_000;
 
 function pausesOf({ maintenance, quiesce }: PauseOrder): string[] {
   return [
