@@ -213,9 +213,6 @@ class Edge extends Construct implements IReverseProxy {
   readonly paths: HostPaths;
   readonly configFile: HostFile;
   private readonly proxy: ReverseProxy;
-  readonly onTlsFiles: IReverseProxy["onTlsFiles"];
-  readonly onCredentialFiles: IReverseProxy["onCredentialFiles"];
-  readonly lateListenerChecks: IReverseProxy["lateListenerChecks"];
 
   constructor(scope: Construct, id: string, host: IHost) {
     super(scope, id);
@@ -227,9 +224,6 @@ class Edge extends Construct implements IReverseProxy {
       default: true,
     });
     [this.host, this.paths, this.configFile] = [host, proxy.paths, proxy.configFile];
-    this.onTlsFiles = (used) => proxy.onTlsFiles(used);
-    this.onCredentialFiles = (used) => proxy.onCredentialFiles(used);
-    this.lateListenerChecks = () => proxy.lateListenerChecks();
   }
 
   get config(): IReverseProxy["config"] {
@@ -246,14 +240,6 @@ class Edge extends Construct implements IReverseProxy {
 
   get upstreams(): readonly IUpstream[] {
     return this.proxy.upstreams;
-  }
-
-  get credentialFiles(): IReverseProxy["credentialFiles"] {
-    return this.proxy.credentialFiles;
-  }
-
-  get usedTlsFiles(): IReverseProxy["usedTlsFiles"] {
-    return this.proxy.usedTlsFiles;
   }
 }
 
@@ -283,7 +269,6 @@ class EdgeService extends Construct implements IProxyService {
 
 class Inside extends Construct implements IContainerProxy {
   private readonly proxy = new ContainerProxy(this, "Proxy");
-  readonly give = this.proxy.give.bind(this.proxy);
   readonly files = this.proxy.files;
 
   constructor(scope: Construct, id: string) {
@@ -298,10 +283,6 @@ class Inside extends Construct implements IContainerProxy {
     return this.proxy.config;
   }
 
-  get problems(): IContainerProxy["problems"] {
-    return this.proxy.problems;
-  }
-
   get listeners(): readonly Listener[] {
     return this.proxy.listeners;
   }
@@ -312,10 +293,6 @@ class Inside extends Construct implements IContainerProxy {
 
   get upstreams(): readonly IUpstream[] {
     return this.proxy.upstreams;
-  }
-
-  get credentialFiles(): IContainerProxy["credentialFiles"] {
-    return this.proxy.credentialFiles;
   }
 }
 

@@ -27,6 +27,9 @@ export abstract class Action {
   readonly upstream?: IUpstream;
   /** The directory that files are served from; undefined for other actions than `staticFiles`. */
   readonly directory?: string;
+  // Its other members are optional or for the package alone: without this, editors and the compiler would take any object.
+  declare private readonly kind: "Action";
+
   /** @internal Made through its static methods. */
   constructor() {
     refuseNew("Action", ACTION, new.target === Action);

@@ -24,7 +24,7 @@ import { type IListener, Listener, type ListenerProps } from "./listener.js";
 import { any, refuseId, refuseOptions, required, text } from "./props/propTable.js";
 import { configSettings, type ProxySettings, trustedEveryoneProblems } from "./proxySettings.js";
 import type { IProxy } from "./proxyInterfaces.js";
-import { PROXY, type ProxyScope } from "./proxyScope.js";
+import { PROXY } from "./proxyScope.js";
 import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { settleTokens } from "./props/tokens.js";
@@ -37,7 +37,7 @@ import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
  * The common base of all proxies. A proxy owns the listeners, virtual servers and upstreams below, and renders the
  * config. `ReverseProxy` runs on a host, `ContainerProxy` in containers.
  */
-export abstract class ReverseProxyBase extends Construct implements IProxy, ProxyScope {
+export abstract class ReverseProxyBase extends Construct implements IProxy {
   /** @internal */
   readonly [PROXY] = true;
   /** @internal Settings of the proxy as a whole. */
