@@ -109,8 +109,8 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
       "Access-Control-Allow-Methods allowedOrigins",
   ],
   [
-    "access logs with shortened addresses",
-    "anonymize anonymizeIp mask-ip ip_mask logFields filters accessLogFields",
+    "access logs with a format of your own",
+    "logFields filters accessLogFields",
     ["server", "route"],
   ],
 ];

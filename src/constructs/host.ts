@@ -57,7 +57,7 @@ export interface IHost extends IConstruct {
   readonly dnsRecords: readonly DnsRecord[];
   /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
   portForwards(
-    ...ports: readonly {
+    ...ports: {
       /** Public port. */
       readonly from: number;
       /** The host's port. */
