@@ -13,6 +13,7 @@ export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
   readonly config: ProxyConfigInput;
   readonly problems: readonly Problem[];
+  readonly upstreams: readonly (IConstruct & { readonly name: string })[];
   readonly ticketKeysFile?: string | undefined;
   readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
   readonly credentialFiles: readonly (readonly [at: string, file: string])[];

@@ -29,7 +29,7 @@ import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { settleTokens } from "./props/tokens.js";
 import { notificationFiles } from "../model/config/namedFiles.js";
-import { type IUpstream, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
+import { type IUpstream, madeOfUrls, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 
@@ -105,7 +105,9 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
   }
 
   get upstreams(): readonly IUpstream[] {
-    const own: IUpstream[] = this.node.findAll().filter((child) => child instanceof Upstream);
+    const own: IUpstream[] = this.node
+      .findAll()
+      .filter((child) => child instanceof Upstream && !madeOfUrls.has(child)) as Upstream[];
     const named = this.virtualServers.flatMap((server) =>
       server.routes.flatMap((route) => route.action.upstream ?? []),
     );
