@@ -57,7 +57,7 @@ export abstract class Action {
    * upstream, which has the default options and is named after the URL: `127.0.0.1-8000`.
    */
   static proxy(upstream: IUpstream | string, options: ProxyOptions = {}): Action {
-    const given = { upstream: required(either(UPSTREAM, text)) };
+    const given = { upstream: required(UPSTREAM_OR_URL) };
     refuseArgument("Action.proxy", { upstream }, given, options, PROXY_OPTIONS);
     return typeof upstream === "string"
       ? new UrlAction(upstream, options)
@@ -219,6 +219,11 @@ export const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   setHeadersFromCredential: record,
 };
 
+const UPSTREAM_OR_URL = {
+  ...either(UPSTREAM, text),
+  allowed: "an Upstream, or a URL",
+  fix: 'Use `proxy.addUpstream(id, { url })`, or a URL such as "http://127.0.0.1:8000".',
+};
 const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = fieldsOf(staticFilesOptions);
 const REDIRECT_OPTIONS: PropTable<RedirectOptions> = fieldsOf(redirectOptions);
 const RESPOND_OPTIONS: PropTable<RespondOptions> = fieldsOf(respondOptions);
