@@ -79,15 +79,16 @@ class Literals {
     const parameters = signatures[0]?.parameters ?? [];
     return parameters.flatMap((parameter, i) => {
       const literal = this.literal(this.checker.getTypeOfSymbol(parameter));
-      return literal === undefined ? [] : [`const given: ${tuple}[${i}] = ${literal};`];
+      const declared = parameter.valueDeclaration as ts.ParameterDeclaration;
+      const type = declared.dotDotDotToken === undefined ? `${tuple}[${i}]` : tuple;
+      return literal === undefined ? [] : [`const given: ${type} = ${literal};`];
     });
   }
 
   /** An object for each kind of it in a union: those that a field tells apart have that field. */
   private literal(type: ts.Type): string | undefined {
     const given = this.checker.getNonNullableType(type);
-    // A whole config is made by constructs.
-    if (this.written.has(given) || given.aliasSymbol?.name === "ProxyConfigInput") return undefined;
+    if (this.written.has(given)) return undefined;
     this.written.add(given);
     if (this.checker.isArrayType(given)) {
       const item = this.literal(this.checker.getTypeArguments(given as ts.TypeReference)[0]!);
@@ -103,6 +104,8 @@ class Literals {
   }
 
   private object(type: ts.Type): string | undefined {
+    // A whole config is made by constructs.
+    if (/^ProxyConfig/.test(type.aliasSymbol?.name ?? "")) return undefined;
     if (
       (type.flags & ts.TypeFlags.Object) === 0 ||
       ((type.symbol?.flags ?? 0) & ts.SymbolFlags.Class) !== 0 ||
