@@ -10,7 +10,6 @@ import {
   hasSeveral,
   type ListenerConfig,
   normalisePath,
-  type NormalisedPath,
   parseHost,
   type Problem,
   type ProxyConfig,
@@ -363,13 +362,7 @@ function promised(
       return [serves()];
     case "redirect": {
       const { path } = request;
-      const to = redirectLocation(
-        action,
-        hostIn(request),
-        path,
-        route.path,
-        normalisePath(path) ?? (route.path as NormalisedPath),
-      );
+      const to = redirectLocation(action, hostIn(request), path, route.path, normalisePath(path)!);
       return [status(action.status), location(to), mediaType("text/html")];
     }
   }
