@@ -71,6 +71,11 @@ export class Upstream extends Construct implements IUpstream {
     if (props.tls?.verify === false) warn(this, UNVERIFIED);
   }
 
+  /** Removes the upstream, also that of a front end. As long as a route names it, its proxy still has it. */
+  remove(): void {
+    this.node.scope?.node.tryRemoveChild(this.node.id);
+  }
+
   render(): UpstreamInput {
     return this.input;
   }
