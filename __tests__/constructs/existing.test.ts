@@ -381,7 +381,11 @@ describe("an action that names a URL", () => {
     const add = (): unknown => parts().site.addRoute("app", { path: "/app", action: Action.proxy(url) });
     const { proxy, site } = parts();
     expect(problemsOf(add)).toMatchObject([
-      { code: "config.bad-url", path: `${site.node.path}/app.action.upstream`, received: JSON.stringify(url) },
+      {
+        code: "config.bad-url",
+        path: `${site.node.path}/app.action.upstream`,
+        received: JSON.stringify(url),
+      },
     ]);
     const route = site.addRoute("page", { path: "/", action: Action.proxy(URL_8000) });
     const replace = (): void => route.replaceAction(Action.proxy("http://app:8000/path"));

@@ -105,7 +105,7 @@ class Literals {
 
   private object(type: ts.Type): string | undefined {
     // A whole config is made by constructs.
-    if (/^ProxyConfig/.test(type.aliasSymbol?.name ?? "")) return undefined;
+    if (type.aliasSymbol?.name.startsWith("ProxyConfig") === true) return undefined;
     if (
       (type.flags & ts.TypeFlags.Object) === 0 ||
       ((type.symbol?.flags ?? 0) & ts.SymbolFlags.Class) !== 0 ||
