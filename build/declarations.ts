@@ -2,7 +2,11 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
 import { configJsonSchema } from "../src/model/index.js";
-import { type SchemaNode, variants } from "../src/model/config/schema.js";
+import { actionFields } from "../src/model/actions/table.js";
+import { configSchema } from "../src/model/config/config.js";
+import { nodesAt, type SchemaNode, variants } from "../src/model/config/schema.js";
+import { deploymentSchema } from "../src/model/deployment.js";
+import { expectation } from "../src/model/expect.js";
 import { fieldDoc, inferredParents, interfaceDoc, optionsOf, parentsOf, typeOfMember } from "./options.js";
 import { ROOT } from "./paths.js";
 
@@ -22,9 +26,17 @@ const NAMES_SCHEMAS = 'from "zod";';
 const INFERRED = "InputOf<typeof ";
 
 /** Types that users import, by the schema that describes their fields. */
-const DESCRIBED: Readonly<Record<string, SchemaNode>> = {
-  ProxyConfig: configJsonSchema(),
-  ProxyConfigInput: configJsonSchema(),
+const DESCRIBED: Readonly<Record<string, readonly SchemaNode[]>> = {
+  ProxyConfig: [configJsonSchema()],
+  ProxyConfigInput: [configJsonSchema()],
+  UpstreamInput: nodesAt(configSchema, ["upstreams", 0]),
+  RouteInput: nodesAt(configSchema, ["virtualServers", 0, "routes", 0]),
+  ActionInput: nodesAt(actionFields, []),
+  ExpectationInput: nodesAt(expectation, []),
+  DeploymentInput: nodesAt(deploymentSchema, []),
+  DeploymentRow: nodesAt(deploymentSchema, ["rows", 0]),
+  SettingsFile: nodesAt(deploymentSchema, ["settings", "files", 0]),
+  Tree: nodesAt(deploymentSchema, ["trees", 0]),
 };
 
 /** Whether types of a module are inferred from schemas, and not only interfaces of options. */
@@ -130,8 +142,7 @@ function writtenStatement(checker: ts.TypeChecker, file: ts.SourceFile, statemen
     const symbol = checker.getSymbolAtLocation(statement.name)!;
     const docs = ts.displayPartsToString(symbol.getDocumentationComment(checker));
     const comment = docs === "" ? "" : `/** ${docs.replaceAll("\n", "\n * ")} */\n`;
-    const described = DESCRIBED[symbol.name];
-    const nodes = described === undefined ? [] : [described];
+    const nodes = DESCRIBED[symbol.name] ?? [];
     const scope = statement.modifiers?.map((one) => `${one.getText(file)} `).join("") ?? "";
     return [
       `${comment}${scope}type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol), nodes)};`,

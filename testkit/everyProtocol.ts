@@ -38,6 +38,7 @@ export async function startEveryProtocol(options: {
   readonly config?: Partial<ProxyConfigInput>;
   /** Of the access log. */
   readonly format?: "json";
+  readonly clientAddress?: "full" | "network" | "none";
 }): Promise<EveryProtocol> {
   const folder = publicFolder("portico-every-");
   const { key, cert } = await (certificate ??= issue({ type: "ec" }));
@@ -47,6 +48,7 @@ export async function startEveryProtocol(options: {
     logs: {
       access: { path: join(folder, "access.log"), format: options.format },
       error: { path: join(folder, "error.log") },
+      clientAddress: options.clientAddress,
     },
     listeners: [
       { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },

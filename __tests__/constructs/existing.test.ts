@@ -1,7 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { App, DataResource, DataTerraformRemoteStateLocal, type TerraformStack } from "cdktf";
+import {
+  App,
+  DataResource,
+  DataTerraformRemoteStateLocal,
+  type TerraformStack,
+  TerraformVariable,
+} from "cdktf";
 import { Construct } from "constructs";
 import {
   Action,
@@ -213,9 +219,6 @@ class Edge extends Construct implements IReverseProxy {
   readonly paths: HostPaths;
   readonly configFile: HostFile;
   private readonly proxy: ReverseProxy;
-  readonly onTlsFiles: IReverseProxy["onTlsFiles"];
-  readonly onCredentialFiles: IReverseProxy["onCredentialFiles"];
-  readonly lateListenerChecks: IReverseProxy["lateListenerChecks"];
 
   constructor(scope: Construct, id: string, host: IHost) {
     super(scope, id);
@@ -227,9 +230,6 @@ class Edge extends Construct implements IReverseProxy {
       default: true,
     });
     [this.host, this.paths, this.configFile] = [host, proxy.paths, proxy.configFile];
-    this.onTlsFiles = (used) => proxy.onTlsFiles(used);
-    this.onCredentialFiles = (used) => proxy.onCredentialFiles(used);
-    this.lateListenerChecks = () => proxy.lateListenerChecks();
   }
 
   get config(): IReverseProxy["config"] {
@@ -246,14 +246,6 @@ class Edge extends Construct implements IReverseProxy {
 
   get upstreams(): readonly IUpstream[] {
     return this.proxy.upstreams;
-  }
-
-  get credentialFiles(): IReverseProxy["credentialFiles"] {
-    return this.proxy.credentialFiles;
-  }
-
-  get usedTlsFiles(): IReverseProxy["usedTlsFiles"] {
-    return this.proxy.usedTlsFiles;
   }
 }
 
@@ -283,7 +275,6 @@ class EdgeService extends Construct implements IProxyService {
 
 class Inside extends Construct implements IContainerProxy {
   private readonly proxy = new ContainerProxy(this, "Proxy");
-  readonly give = this.proxy.give.bind(this.proxy);
   readonly files = this.proxy.files;
 
   constructor(scope: Construct, id: string) {
@@ -298,10 +289,6 @@ class Inside extends Construct implements IContainerProxy {
     return this.proxy.config;
   }
 
-  get problems(): IContainerProxy["problems"] {
-    return this.proxy.problems;
-  }
-
   get listeners(): readonly Listener[] {
     return this.proxy.listeners;
   }
@@ -312,10 +299,6 @@ class Inside extends Construct implements IContainerProxy {
 
   get upstreams(): readonly IUpstream[] {
     return this.proxy.upstreams;
-  }
-
-  get credentialFiles(): IContainerProxy["credentialFiles"] {
-    return this.proxy.credentialFiles;
   }
 }
 
@@ -331,4 +314,87 @@ test("a function adds routes to any virtual server", () => {
   });
   addOffice(application, proxy.addUpstream("office", { url: "http://10.0.0.7:8000" }));
   expect(resolve(stack, "http://192.0.2.10/office/x")).toMatchObject({ route: "office" });
+});
+
+describe("an action that names a URL", () => {
+  const URL_8000 = "http://127.0.0.1:8000";
+  const parts = () => {
+    const stack = newStack();
+    const proxy = new ReverseProxy(stack, "proxy", { host: Host.fromAddress(stack, "host", "192.0.2.10") });
+    const listeners = [proxy.addListener("http", { port: 80 })];
+    const site = proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+    return { stack, proxy, site };
+  };
+  const routesOf = ({ config }: ReverseProxy): unknown =>
+    config.virtualServers[0]!.routes.map(({ name, action }) => [name, action]);
+
+  test("makes an upstream of the route's proxy, which routes with the same URL share", () => {
+    const { stack, proxy, site } = parts();
+    const other = new ReverseProxy(stack, "other", { host: Host.fromAddress(stack, "b", "192.0.2.11") });
+    const action = Action.proxy(URL_8000, { strip: "raw" });
+    const first = site.addRoute("a", { path: "/a", action });
+    const again = site.addRoute("b", { path: "/b", action: Action.proxy(URL_8000) });
+    site.addRoute("c", { path: "/c", action: Action.proxy("unix:/run/app.sock") });
+    expect(proxy.config.upstreams).toEqual([
+      { name: "127.0.0.1-8000", url: URL_8000 },
+      { name: "run-app.sock", url: "unix:/run/app.sock" },
+    ]);
+    expect(routesOf(proxy)).toEqual([
+      ["a", { type: "proxy", upstream: "127.0.0.1-8000", strip: "raw" }],
+      ["b", { type: "proxy", upstream: "127.0.0.1-8000" }],
+      ["c", { type: "proxy", upstream: "run-app.sock" }],
+    ]);
+    expect(first.action.upstream).toBe(again.action.upstream);
+    expect(proxy.problems).toEqual([]);
+    // The action itself belongs to no proxy.
+    const listeners = [other.addListener("http", { port: 80 })];
+    const elsewhere = other.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+    elsewhere.addRoute("a", { path: "/", action });
+    expect(other.upstreams).not.toContain(first.action.upstream);
+    expect(other.config.upstreams).toEqual([{ name: "127.0.0.1-8000", url: URL_8000 }]);
+    expect(() => synthesize(stack)).not.toThrow();
+  });
+
+  test("gives it a name that no other has, and leaves an upstream of one's own alone", () => {
+    const { proxy, site } = parts();
+    const own = proxy.addUpstream("127.0.0.1-8000", { url: URL_8000, readTimeoutMs: 5 });
+    site.addRoute("own", { path: "/own", action: Action.proxy(own) });
+    for (const [i, url] of [URL_8000, "https://127.0.0.1:8000"].entries())
+      site.addRoute(`r${i}`, { path: `/${i}`, action: Action.proxy(url) });
+    expect(proxy.config.upstreams!.map(({ name, url }) => [name, url])).toEqual([
+      ["127.0.0.1-8000", URL_8000],
+      ["127.0.0.1-8000-2", URL_8000],
+      ["127.0.0.1-8000-3", "https://127.0.0.1:8000"],
+    ]);
+  });
+
+  test("of a resource makes an upstream that is named after the route", () => {
+    const { stack, proxy, site } = parts();
+    const url = new TerraformVariable(stack, "url", { type: "string" }).stringValue;
+    site.addRoute("app", { path: "/", action: Action.proxy(url) });
+    expect(proxy.config.upstreams).toMatchObject([{ name: "app" }]);
+    expect(proxy.problems).toEqual([]);
+  });
+
+  test("is refused at the route for a bad URL; without its route, the proxy has no such upstream", () => {
+    const url = "127.0.0.1:8000";
+    const add = (): unknown => parts().site.addRoute("app", { path: "/app", action: Action.proxy(url) });
+    const { proxy, site } = parts();
+    expect(problemsOf(add)).toMatchObject([
+      {
+        code: "config.bad-url",
+        path: `${site.node.path}/app.action.upstream`,
+        received: JSON.stringify(url),
+      },
+    ]);
+    const route = site.addRoute("page", { path: "/", action: Action.proxy(URL_8000) });
+    const replace = (): void => route.replaceAction(Action.proxy("http://app:8000/path"));
+    expect(problemsOf(replace)).toMatchObject([
+      { code: "config.bad-url", path: `${site.node.path}/page.action.upstream` },
+    ]);
+    route.replaceAction(Action.proxy("http://127.0.0.1:9000"));
+    expect(proxy.config.upstreams).toEqual([{ name: "127.0.0.1-9000", url: "http://127.0.0.1:9000" }]);
+    route.remove();
+    expect(proxy.config.upstreams).toEqual([]);
+  });
 });

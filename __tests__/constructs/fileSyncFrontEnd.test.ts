@@ -111,7 +111,7 @@ describe("the config", () => {
     const logs = { access: { stream: "stdout", format: "json" }, error: { stream: "stderr" } } as const;
     const made = frontEnd({ proxy: { logs } });
     const { virtualServers, ...config } = renderProxyConfig(made);
-    expect(config.logs).toEqual(logs);
+    expect(config.logs).toEqual({ ...logs, clientAddress: "full" });
     const routes = virtualServers.flatMap((server) => server.routes ?? []);
     expect(
       routes.filter(({ accessLog, errorLog }) => accessLog !== undefined || errorLog !== undefined),
@@ -145,6 +145,7 @@ describe("the config", () => {
     expect(logs).toEqual({
       access: { path: "/var/log/portico/access.log", format: "combined" },
       error: { path: "/var/log/portico/error.log" },
+      clientAddress: "full",
     });
     const own = virtualServers.flatMap((v) => v.routes).filter((r) => r.accessLog ?? r.errorLog);
     expect(own.map((r) => [r.accessLog, r.errorLog])).toEqual(

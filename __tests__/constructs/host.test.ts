@@ -1,4 +1,5 @@
 import { TerraformVariable } from "cdktf";
+import { lateHostChecks } from "../../src/constructs/props/hostChecks.js";
 import { Host, type HostProps } from "../../src/index.js";
 import { newStack, problemsOf } from "../../testkit/stacks.js";
 
@@ -153,7 +154,7 @@ test("what is known only at apply is checked then, each with its rule", () => {
     ...{ publicName: text, nameservers: ["192.0.2.1", text] },
     sshPort: new TerraformVariable(stack, "n", { type: "number" }).numberValue,
   });
-  expect(late.lateChecks().map(({ error_message: message }) => message.split("\n")[0])).toEqual([
+  expect(lateHostChecks(late).map(({ error_message: message }) => message.split("\n")[0])).toEqual([
     "stack/host.address: is not a static IPv4 address such as 192.0.2.10 [host.bad-ipv4]",
     "stack/host.virtualAddress: is not a static IPv4 address such as 192.0.2.10 [host.bad-virtual-address]",
     "stack/host.ipv6Address: is not an IPv6 address such as 2001:db8::1 [host.bad-ipv6]",

@@ -241,7 +241,7 @@ const act = (make: (s: Site) => Action) => (s: Site) =>
 const wrong = <T>(value: unknown): T => value as T;
 const actions = of("an action", [
   ["that proxies to nothing", act(() => Action.proxy(wrong(undefined)))],
-  ["that proxies to a URL", act(() => Action.proxy(wrong("http://x")))],
+  ["that proxies to a URL with a path", act(() => Action.proxy("http://x:80/y"))],
   ["that strips `true`", act((s) => Action.proxy(s.app, wrong({ strip: true })))],
   ["with `forwarded.realIP`", act((s) => Action.proxy(s.app, wrong({ forwarded: { realIP: true } })))],
   ["that sets Host", act((s) => Action.proxy(s.app, { setHeaders: { Host: "x" } }))],

@@ -1,5 +1,5 @@
 import { overridePathProblems } from "../../src/constructs/configOverrides.js";
-import { Action, Host, ReverseProxy, TlsMaterial } from "../../src/index.js";
+import { Action, Host, Mode, ReverseProxy, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";
 import { frontEnd, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
@@ -271,6 +271,23 @@ describe("routes", () => {
     expect(files.upstreams.fileServer.node.metadata.map(({ data }) => data as string)).toEqual([
       expect.stringContaining("No route uses this upstream"),
     ]);
+  });
+
+  test("go with their virtual server, and an upstream that none needs goes too", () => {
+    const stack = newStack();
+    const files = frontEnd({ mode: Mode.tls() }, "files", stack);
+    const names = (parts: readonly { readonly name: string }[]): string[] => parts.map(({ name }) => name);
+    files.routes.webdav.remove();
+    files.upstreams.webdav.remove();
+    // A route still names this one.
+    files.upstreams.web.remove();
+    files.redirect!.remove();
+    const { upstreams, virtualServers } = files.proxy.config;
+    expect(names(upstreams!)).toEqual(["fileServer", "web"]);
+    expect(names(virtualServers)).toEqual(["default", "application"]);
+    expect(files.proxy.problems).toEqual([]);
+    synthesize(stack);
+    expect(resolve(files, "http://192.0.2.10/sync/")).toMatchObject({ virtualServer: "default" });
   });
 
   test("keep their action if the new one is refused", () => {

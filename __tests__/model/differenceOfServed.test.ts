@@ -19,6 +19,7 @@ const actions: fc.Arbitrary<Loose> = fc.constantFrom<Loose>(
   { type: "staticFiles", directory: "/srv/a", index: ["index.html"] },
   { type: "redirect" },
   { type: "redirect", host: "a.test", path: "/elsewhere" },
+  { type: "redirect", host: "a.test", path: "/elsewhere", keep: "rest" },
   { type: "respond", status: 200, body: "a" },
   { type: "respond", status: 200, body: "b" },
 );

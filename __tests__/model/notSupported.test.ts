@@ -108,11 +108,7 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "cors corsPolicy allow_origin allow_origins Access-Control-Allow-Origin accessControlAllowOriginList " +
       "Access-Control-Allow-Methods allowedOrigins",
   ],
-  [
-    "access logs with shortened addresses",
-    "anonymize anonymizeIp mask-ip ip_mask logFields filters accessLogFields",
-    ["server", "route"],
-  ],
+  ["access logs with a format of your own", "logFields filters accessLogFields", ["server", "route"]],
 ];
 
 const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, "");

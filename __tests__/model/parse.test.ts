@@ -144,6 +144,13 @@ const CROSS_CASES: readonly Case[] = [
   ],
   ["virtualServers.0.routes.1", route({ path: "/sync", match: "prefix" }), "config.duplicate-route", ".path"],
   ["virtualServers.0.routes.1", redirect({ scheme: "http", port: 80 }), "config.redirect-loop", ".action"],
+  ["virtualServers.0.routes.1", redirect({ keep: "rest" }), "config.bad-redirect-path", ".action.keep"],
+  [
+    "virtualServers.0.routes.1",
+    redirect({ keep: "query", path: "/a?b" }),
+    "config.bad-redirect-path",
+    ".action.keep",
+  ],
   ["upstreams.0.url", "http://localhost:80", "config.proxy-loop"],
   ["virtualServers.0.routes.0.action", { type: "staticFiles" }, "config.missing-field", ".directory"],
   ...[204, 205, 304].map((status): Case => [

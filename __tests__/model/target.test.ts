@@ -1,7 +1,14 @@
 import fc from "../../testkit/property.js";
-import { encodePath, normalisePath, parseHost, upstreamTarget, type Strip } from "../../src/model/index.js";
+import {
+  encodePath,
+  normalisePath,
+  type NormalisedPath,
+  parseHost,
+  upstreamTarget,
+  type Strip,
+} from "../../src/model/index.js";
 import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
-import { hostAsked, redirectLocation } from "../../src/model/actions/location.js";
+import { hostAsked, redirectLocation, type RedirectGoal } from "../../src/model/actions/location.js";
 import { ipv4Bits, isCidr, isPort, isWildcard, reachableAt } from "../../src/model/address.js";
 
 describe("normalisePath (decisions 1.3)", () => {
@@ -349,8 +356,8 @@ test("every byte can be written as two hex digits, in both cases", () => {
 });
 
 test("a redirect names its own host and port, or the host that was asked for", () => {
-  expect(redirectLocation({ scheme: "https" }, "a.example", "/b?c")).toBe("https://a.example/b?c");
-  expect(redirectLocation({ scheme: "http", port: 8080, host: "o.example" }, "a.example", "/")).toBe(
-    "http://o.example:8080/",
-  );
+  const to = (goal: RedirectGoal, target: string): string =>
+    redirectLocation(goal, "a.example", target, "/", "/b" as NormalisedPath);
+  expect(to({ scheme: "https" }, "/b?c")).toBe("https://a.example/b?c");
+  expect(to({ scheme: "http", port: 8080, host: "o.example" }, "/")).toBe("http://o.example:8080/");
 });

@@ -957,13 +957,10 @@ describe("clients that leave", () => {
 
 describe("redirect (service 4.3)", () => {
   const redirect = (config: object = {}): RedirectAction =>
-    new RedirectAction({
-      type: "redirect",
-      status: 301,
-      scheme: "https",
-      port: 443,
-      ...config,
-    });
+    new RedirectAction(
+      { type: "redirect", status: 301, scheme: "https", port: 443, keep: "nothing", ...config },
+      "/old",
+    );
   test.each([
     [
       "as asked",
@@ -976,6 +973,29 @@ describe("redirect (service 4.3)", () => {
     ["to http", { scheme: "http", port: 80 }, { target: "/sync/" }, {}, "http://sync.example/sync/"],
     ["a given host", { host: "other.example" }, { target: "/sync/" }, {}, "https://other.example/sync/"],
     ["an IPv6 literal", {}, { target: "/sync", serverName: "2001:db8::1" }, {}, "https://[2001:db8::1]/sync"],
+    ["a path alone", { path: "/new" }, { target: "/old/a?b" }, {}, "https://sync.example/new"],
+    [
+      "its query",
+      { path: "/new", keep: "query" },
+      { target: "/old/a?b=/?" },
+      {},
+      "https://sync.example/new?b=/?",
+    ],
+    [
+      "the rest",
+      { path: "/new", keep: "rest" },
+      { target: "/old/%61?b" },
+      {},
+      "https://sync.example/new/%61?b",
+    ],
+    ["no rest", { path: "/new", keep: "rest" }, { target: "/old?" }, {}, "https://sync.example/new?"],
+    [
+      "a rest of slashes",
+      { path: "/", keep: "rest" },
+      { target: "/old//o.example" },
+      {},
+      "https://sync.example//o.example",
+    ],
     ["raw, dots and slashes", {}, { target: "//sync/../x" }, {}, "https://sync.example//sync/../x"],
     ["no Host", {}, { target: "/sync", host: "", serverName: "" }, {}, "https://sync.example/sync"],
     [

@@ -23,6 +23,8 @@ const routes: RouteInput[] = [
   { name: "secure", path: "/secure", action: { type: "redirect" } },
   { name: "other", path: "/other", action: { type: "redirect", status: 307, scheme: "http", port: 8080 } },
   { name: "ipv6", path: "/ipv6", action: { type: "redirect", host: "2001:db8::1", port: 443 } },
+  { name: "moved", path: "/moved", action: { type: "redirect", path: "/new", keep: "rest" } },
+  { name: "asked", path: "/asked", action: { type: "redirect", path: "/new", keep: "query" } },
   { name: "fixed", path: "/fixed", action: { type: "respond", status: 410, body: "gone" } },
   { name: "small", path: "/small", requestBodyBytesMax: 4, action: { type: "respond", status: 200 } },
   {

@@ -3,12 +3,14 @@ import { redirectOptions } from "../model/actions/redirect.js";
 import { respondOptions } from "../model/actions/respond.js";
 import { staticFilesOptions } from "../model/actions/staticFiles.js";
 import { statusOptions } from "../model/actions/status.js";
+import type { IConstruct } from "constructs";
 import type { InputOf } from "../model/inferred.js";
 import type { ActionInput } from "../model/index.js";
 import { ACTION, UPSTREAM } from "./props/instances.js";
 import { fieldsOf } from "./props/fieldTable.js";
 import {
   any,
+  either,
   fields,
   number,
   type PropTable,
@@ -19,14 +21,25 @@ import {
   required,
   text,
 } from "./props/propTable.js";
-import type { IUpstream } from "./upstream.js";
+import { type IUpstream, upstreamAt } from "./upstream.js";
 
 /** The action that handles the requests of a route. Each static method creates one kind of action. */
 export abstract class Action {
-  /** The upstream that receives the requests; undefined for other actions than `proxy`. */
+  /**
+   * The upstream that receives the requests; undefined for other actions than `proxy`. The action of a URL has an
+   * upstream once a route has the action: `route.action.upstream`.
+   */
   readonly upstream?: IUpstream;
   /** The directory that files are served from; undefined for other actions than `staticFiles`. */
   readonly directory?: string;
+  // Its other members are optional or for the package alone: without this, editors and the compiler would take any object.
+  declare private readonly kind: "Action";
+
+  /** @internal The URL that it names in place of an upstream. */
+  readonly url?: string;
+  /** @internal The action as a route has it, with the upstream of the route's proxy. */
+  readonly of: (route: IConstruct) => Action = () => this;
+
   /** @internal Made through its static methods. */
   constructor() {
     refuseNew("Action", ACTION, new.target === Action);
@@ -37,10 +50,18 @@ export abstract class Action {
     return {};
   }
 
-  /** Forwards requests to an upstream; bodies stream both ways, unbuffered. */
-  static proxy(upstream: IUpstream, options: ProxyOptions = {}): Action {
-    refuseArgument("Action.proxy", { upstream }, { upstream: required(UPSTREAM) }, options, PROXY_OPTIONS);
-    return new ProxyAction(upstream, options);
+  /**
+   * Forwards requests to an upstream; bodies stream both ways, unbuffered.
+   *
+   * @param upstream an upstream, or a URL as `url` of `UpstreamProps`. The routes of a proxy with the same URL share one
+   * upstream, which has the default options and is named after the URL: `127.0.0.1-8000`.
+   */
+  static proxy(upstream: IUpstream | string, options: ProxyOptions = {}): Action {
+    const given = { upstream: required(UPSTREAM_OR_URL) };
+    refuseArgument("Action.proxy", { upstream }, given, options, PROXY_OPTIONS);
+    return typeof upstream === "string"
+      ? new UrlAction(upstream, options)
+      : new ProxyAction(upstream, options);
   }
 
   /**
@@ -127,6 +148,23 @@ class ProxyAction extends Action {
   }
 }
 
+/** To a URL: which upstream has it, the proxy says. */
+class UrlAction extends Action {
+  override readonly of = (route: IConstruct): Action =>
+    new ProxyAction(upstreamAt(route, this.url), this.options);
+
+  constructor(
+    override readonly url: string,
+    private readonly options: ProxyOptions,
+  ) {
+    super();
+  }
+
+  override render(): ActionInput {
+    return { type: "proxy", upstream: "url", ...this.options };
+  }
+}
+
 class StaticFilesAction extends Action {
   constructor(
     override readonly directory: string,
@@ -181,6 +219,11 @@ export const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   setHeadersFromCredential: record,
 };
 
+const UPSTREAM_OR_URL = {
+  ...either(UPSTREAM, text),
+  allowed: "an Upstream, or a URL",
+  fix: 'Use `proxy.addUpstream(id, { url })`, or a URL such as "http://127.0.0.1:8000".',
+};
 const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = fieldsOf(staticFilesOptions);
 const REDIRECT_OPTIONS: PropTable<RedirectOptions> = fieldsOf(redirectOptions);
 const RESPOND_OPTIONS: PropTable<RespondOptions> = fieldsOf(respondOptions);

@@ -7,6 +7,7 @@ import {
   urlsOf,
 } from "../model/index.js";
 import type { IContainerProxy } from "./proxyInterfaces.js";
+import { proxyBehind } from "./proxyScope.js";
 
 /** Where containers run, and what they have of its files. */
 export interface ContainerPlace {
@@ -59,8 +60,8 @@ export function containerProblems(
     const message = `serves a directory that ${words.lacking}`;
     return [lost(`${path}.action`, message, action.directory, allowed)];
   });
-  const credentials = proxy.credentialFiles
-    .filter(([, path]) => !isMounted(path))
+  const credentials = proxyBehind(proxy)
+    .credentialFiles.filter(([, path]) => !isMounted(path))
     .map(([at, path]) => lost(at, file, path, onVolume));
   const pages = servers
     .flatMap(({ errorPageFiles }) => errorPageFiles)

@@ -18,12 +18,16 @@ export type ErrorPage = ErrorPageText | ErrorPageFile;
 /** A status that can have a page. */
 export type ErrorPageStatus = (typeof ERROR_PAGE_STATUSES)[number];
 
-export interface ErrorPageText extends InputOf<typeof errorPageText> {
+/** What every page has. In both kinds it is one member, for editors to show its text. */
+export interface ErrorPageStatuses extends Pick<InputOf<typeof errorPageText>, "statuses"> {
   readonly statuses: readonly ErrorPageStatus[];
 }
 
-export interface ErrorPageFile extends InputOf<typeof errorPageFile> {
-  readonly statuses: readonly ErrorPageStatus[];
+/** A page whose text is in the config. */
+export interface ErrorPageText extends ErrorPageStatuses, Pick<InputOf<typeof errorPageText>, "html"> {}
+
+/** A page whose text is on the host. */
+export interface ErrorPageFile extends ErrorPageStatuses, Pick<InputOf<typeof errorPageFile>, "file"> {
   /** @remarks Deliver the file by a `HostFile` with `role: "page"`; the proxy then reloads when the file changes. */
   readonly file: string;
 }

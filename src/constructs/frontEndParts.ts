@@ -70,8 +70,9 @@ export interface FrontEndProps extends Pick<
   InputOf<typeof virtualServerOptions>,
   "responseHeaders" | "errorPages" | "pauseResponse"
 > {
-  /** The host, or props to make one. */
-  readonly host: IHost | HostProps;
+  /** The host: a `Host`, a construct of your own that is one (`IHost`), or props to make one. */
+  // An `IHost` has what its props need. Of a union of both, editors show no text for what both have.
+  readonly host: HostProps;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
   /**
@@ -150,7 +151,7 @@ export function addListeners(
 
 /** The input of a front end's parts. */
 interface GivenParts {
-  readonly host?: IHost | HostProps;
+  readonly host?: HostProps;
   readonly proxy?: ProxySettings;
   readonly service?: Partial<ProxyServiceProps>;
   readonly firewall?: FrontEndFirewallProps;

@@ -4,13 +4,6 @@ import { IPV4_SPECIAL_RANGES, IPV6_RANGES } from "../model/address.js";
 import { freeId } from "./constructIds.js";
 import { canonicalIpv6, formatProblem, isPort, type Problem, problem } from "../model/index.js";
 import {
-  DOMAIN_NAME_LENGTH_MAX,
-  DOMAIN_NAME_PATTERN,
-  IPV4_PATTERN,
-  IPV6_PATTERN,
-  LONG_LABEL_PATTERN,
-} from "../model/textRule.js";
-import {
   type DhcpRange,
   type DnsRecord,
   dnsRecords,
@@ -21,7 +14,7 @@ import {
 } from "../model/host.js";
 import { Delivery } from "./delivery/delivery.js";
 import { DELIVERY } from "./props/instances.js";
-import { canonicalIpv6Of, type LateCheck, latePort, lateText } from "./props/lateChecks.js";
+import { canonicalIpv6Of } from "./props/lateChecks.js";
 import {
   choice,
   either,
@@ -35,7 +28,6 @@ import {
   text,
 } from "./props/propTable.js";
 import { hasTokens, isKnown } from "./props/tokens.js";
-import type { DeliveryHost } from "./delivery/way.js";
 
 /** The server machine: a `Host`, or a construct of your own. */
 export interface IHost extends IConstruct {
@@ -64,13 +56,18 @@ export interface IHost extends IConstruct {
    */
   readonly dnsRecords: readonly DnsRecord[];
   /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
-  portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[];
-  /** @internal */
-  lateChecks(): LateCheck[];
+  portForwards(
+    ...ports: {
+      /** Public port. */
+      readonly from: number;
+      /** The host's port. */
+      readonly to: number;
+    }[]
+  ): readonly PortForward[];
 }
 
 /** The server machine: addresses, public name, and how files reach the host. */
-export class Host extends Construct implements IHost, DeliveryHost {
+export class Host extends Construct implements IHost {
   readonly address: string;
   readonly clientAddress: string;
   readonly ipv6Address?: string;
@@ -123,27 +120,8 @@ export class Host extends Construct implements IHost, DeliveryHost {
     return dnsRecords({ publicName, address, ipv6Address });
   }
 
-  portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
+  portForwards(...ports: Parameters<IHost["portForwards"]>): readonly PortForward[] {
     return portForwards(this.clientAddress, ports);
-  }
-
-  /** @internal Checks of addresses and names that only Terraform knows. */
-  lateChecks(): LateCheck[] {
-    const at = (name: string): string => `${this.node.path}.${name}`;
-    const { address, virtualAddress, ipv6Address, publicName, gateway, dnsDomain } = this.props;
-    const { nameservers = [], sshPort } = this.props;
-    return [
-      ...lateText("host.bad-ipv4", at("address"), IPV4, address),
-      ...lateText("host.bad-virtual-address", at("virtualAddress"), IPV4, virtualAddress),
-      ...lateText("host.bad-ipv6", at("ipv6Address"), IPV6, ipv6Address),
-      ...lateText("host.bad-name", at("publicName"), NAME, publicName),
-      ...lateText("host.bad-network", at("gateway"), GATEWAY, gateway),
-      ...lateText("host.bad-name", at("dnsDomain"), NAME, dnsDomain),
-      ...nameservers.flatMap((one, i) =>
-        lateText("host.bad-nameserver", at(`nameservers[${i}]`), NAMESERVER, one),
-      ),
-      ...latePort(at("sshPort"), sshPort),
-    ];
   }
 }
 
@@ -153,17 +131,6 @@ function canonical(address: string): string {
     ? (Fn.try([canonicalIpv6Of(address), address]) as string)
     : canonicalIpv6(address)!;
 }
-
-const IPV4 = { pattern: `^${IPV4_PATTERN}$`, allowed: "a static IPv4 address such as 192.0.2.10" };
-const IPV6 = { pattern: `^${IPV6_PATTERN}$`, allowed: "an IPv6 address such as 2001:db8::1" };
-const NAME = {
-  pattern: `^${DOMAIN_NAME_PATTERN}$`,
-  never: `${LONG_LABEL_PATTERN}|^_$|(?:^|\\.)[0-9]+$`,
-  lengthMax: DOMAIN_NAME_LENGTH_MAX,
-  allowed: "a domain name in lower case, without a port",
-};
-const GATEWAY = { pattern: `^${IPV4_PATTERN}$`, allowed: "the router's IPv4 address, such as 192.0.2.1" };
-const NAMESERVER = { pattern: `^(?:${IPV4_PATTERN}|${IPV6_PATTERN})$`, allowed: "an IPv4 or IPv6 address" };
 
 /** @internal */
 export const hostPropProblems = (path: string, fit: Partial<HostProps>): Problem[] => [

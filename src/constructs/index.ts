@@ -117,7 +117,13 @@ export type {
   FrontEndServers,
   IFrontEnd,
 } from "./frontEndParts.js";
-export type { ErrorPage, ErrorPageStatus, ErrorPageText, ErrorPageFile } from "./errorPage.js";
+export type {
+  ErrorPage,
+  ErrorPageStatus,
+  ErrorPageStatuses,
+  ErrorPageText,
+  ErrorPageFile,
+} from "./errorPage.js";
 export { Firewall, type Ports, type FirewallProps } from "./firewall.js";
 export { type IHost, Host, type HostProps } from "./host.js";
 export { HostFile, type HostFileProps } from "./hostFile.js";
@@ -165,6 +171,7 @@ export type {
   HealthListener,
   ProxyLogs,
   AccessLogFile,
+  AccessLogFormat,
   AccessLogStream,
   ErrorLogStream,
   ErrorLogFile,

@@ -16,6 +16,7 @@ import { formatProblem } from "../model/problem.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
+import { lateHostChecks } from "./props/hostChecks.js";
 import { type LateCheck, lateNumber, lateText } from "./props/lateChecks.js";
 import { fields, flag, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import {
@@ -57,7 +58,7 @@ export class StaticNetwork extends Construct {
       role: apply ? "network" : "other",
     });
     this.networkFile.checkLate(() => [
-      ...host.lateChecks(),
+      ...lateHostChecks(host),
       ...lateGatewayChecks(host),
       ...lateNetworkChecks(this.node.path, props),
     ]);
@@ -68,7 +69,7 @@ export class StaticNetwork extends Construct {
         content: renderAroundTokens(input, renderResolverFile),
         role: "other",
       });
-      this.resolverFile.checkLate(() => host.lateChecks());
+      this.resolverFile.checkLate(() => lateHostChecks(host));
     }
   }
 }

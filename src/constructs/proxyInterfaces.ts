@@ -1,13 +1,10 @@
 import type { IConstruct } from "constructs";
-import type { Problem, ProxyConfigInput } from "../model/index.js";
+import type { ProxyConfigInput } from "../model/index.js";
 import type { HostPaths } from "../render/index.js";
 import type { IHost } from "./host.js";
 import type { HostFile } from "./hostFile.js";
 import type { Listener } from "./listener.js";
-import type { LateCheck } from "./props/lateChecks.js";
-import type { ProxySettings } from "./proxySettings.js";
 import type { SystemdUnit } from "./systemdUnit.js";
-import type { TlsFiles } from "./tlsMaterial.js";
 import type { IUpstream } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
@@ -24,16 +21,6 @@ export interface IReverseProxy extends IProxy {
   readonly paths: HostPaths;
   /** The config file. */
   readonly configFile: HostFile;
-  /** @internal */
-  readonly ticketKeysFile?: string | undefined;
-  /** @internal */
-  readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
-  /** @internal */
-  onTlsFiles(used: (files: TlsFiles) => void): void;
-  /** @internal */
-  onCredentialFiles(used: (file: string) => void): void;
-  /** @internal */
-  lateListenerChecks(): readonly LateCheck[];
 }
 
 /** A proxy, on a host or in containers. */
@@ -46,8 +33,6 @@ export interface IProxy extends IConstruct {
   readonly virtualServers: readonly VirtualServer[];
   /** Upstreams below this proxy, then other upstreams that the routes use. */
   readonly upstreams: readonly IUpstream[];
-  /** @internal */
-  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
 }
 
 /**
@@ -80,8 +65,4 @@ export interface IProxyService extends IConstruct {
 export interface IContainerProxy extends IProxy {
   /** Files that containers need besides the config, by path, in the order they were added. */
   readonly files: ReadonlyMap<string, string>;
-  /** @internal */
-  readonly problems: readonly Problem[];
-  /** @internal */
-  give(settings: ProxySettings): boolean;
 }

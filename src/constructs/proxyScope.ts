@@ -1,15 +1,27 @@
 import { Construct, type IConstruct } from "constructs";
-import { problem, type ProxyConfigInput } from "../model/index.js";
+import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import { refuse } from "./props/checks.js";
+import type { LateCheck } from "./props/lateChecks.js";
+import type { ProxySettings } from "./proxySettings.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
 /** @internal Marks a construct as a proxy, even where two copies of this package are loaded. */
 export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as never;
 
-/** @internal The interface of a proxy for its parts. */
+/** The interface of a proxy for its parts, and for what runs it. */
 export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
   readonly config: ProxyConfigInput;
+  readonly problems: readonly Problem[];
+  readonly upstreams: readonly (IConstruct & { readonly name: string })[];
+  readonly ticketKeysFile?: string | undefined;
+  readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
+  readonly credentialFiles: readonly (readonly [at: string, file: string])[];
+  onTlsFiles(used: (files: TlsFiles) => void): void;
+  onCredentialFiles(used: (file: string) => void): void;
+  lateListenerChecks(): readonly LateCheck[];
+  /** Of a proxy in containers. */
+  give?(settings: ProxySettings): boolean;
   tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles;
   useCredentialFiles(files: readonly string[]): void;
 }
@@ -23,6 +35,16 @@ export function proxyOf(construct: IConstruct): ProxyScope {
     refuse([problem("config.unknown-reference", construct.node.path, "is not below a proxy", more)]);
   }
   return proxy!;
+}
+
+/**
+ * @internal The proxy itself, of a construct that may only pass on its members: what the package alone uses is not among
+ * those that its authors write.
+ */
+export function proxyBehind(
+  given: IConstruct & { readonly configFile?: IConstruct; readonly listeners: readonly IConstruct[] },
+): ProxyScope {
+  return proxyOf(PROXY in given ? given : (given.configFile ?? given.listeners[0] ?? given));
 }
 
 /** Where a proxy has its parts: a scope for each kind, so that a listener and an upstream may have the same id. */

@@ -27,6 +27,7 @@ import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./pro
 import type { NodeRuntime } from "./nodeRuntime.js";
 import { listOf, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { IProxyService, IReverseProxy } from "./proxyInterfaces.js";
+import { proxyBehind } from "./proxyScope.js";
 import { unreachable } from "./servedDirectories.js";
 import { Renewals } from "./renewals.js";
 import { SystemdUnit } from "./systemdUnit.js";
@@ -101,7 +102,7 @@ export class ProxyService extends Construct implements IProxyService {
       ...this.unitPaths.flatMap(([at, path]) => lateText("unit.bad-value", at, UNIT_PATH, path)),
       ...this.lateLogDirectoryChecks(),
     ]);
-    this.socketUnit.checkLate(() => proxy.lateListenerChecks());
+    this.socketUnit.checkLate(() => proxyBehind(proxy).lateListenerChecks());
     this.node.addValidation({ validate: () => this.clashes() });
     this.renewals = new Renewals(this, proxy);
     if (keptDays === 0) return;
@@ -150,7 +151,7 @@ export class ProxyService extends Construct implements IProxyService {
       ...(this.logs.length === 0 ? {} : { logDirectory }),
       listeners: proxy.listeners.map(({ address, port }) => ({ address, port })),
       tlsFiles: this.tlsFiles,
-      acme: proxy.usedTlsFiles.some(([, files]) => files.acme !== undefined),
+      acme: proxyBehind(proxy).usedTlsFiles.some(([, files]) => files.acme !== undefined),
       ...(hasTokens(this.tlsFiles) ? { baseNameOf } : {}),
       ...(hasTokens(proxy.listeners.map(({ address }) => address)) ? { hostOf: lateHostInUrl } : {}),
       servedDirectories: routes.flatMap((route) => route.action.directory ?? []),
@@ -182,9 +183,10 @@ export class ProxyService extends Construct implements IProxyService {
    */
   private get tlsPaths(): [at: string, path: string][] {
     const found = new Map<string, string>();
-    const { node, ticketKeysFile, credentialFiles } = this.props.proxy;
+    const { node } = this.props.proxy;
+    const { ticketKeysFile, credentialFiles, usedTlsFiles } = proxyBehind(this.props.proxy);
     if (ticketKeysFile !== undefined) found.set(ticketKeysFile, `${node.path}.ticketKeys.file`);
-    for (const [at, { key, certificate, dhparam, authorityFiles }] of this.props.proxy.usedTlsFiles) {
+    for (const [at, { key, certificate, dhparam, authorityFiles }] of usedTlsFiles) {
       for (const [name, path] of Object.entries({ key, certificate, dhparam, ...authorityFiles })) {
         if (path !== undefined && !found.has(path)) found.set(path, `${at}.${name}`);
       }

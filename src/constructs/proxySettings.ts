@@ -89,13 +89,17 @@ export interface ProxyLogs extends InputOf<typeof logs> {
   readonly error?: "off" | ErrorLogFile | ErrorLogStream;
 }
 
-export interface AccessLogFile extends InputOf<typeof accessLogFile> {}
+/** What every access log has. */
+export interface AccessLogFormat extends Pick<InputOf<typeof accessLogFile>, "format"> {}
+
+/** Requests in a file. */
+export interface AccessLogFile extends AccessLogFormat, Pick<InputOf<typeof accessLogFile>, "path"> {}
 
 /**
  * A stream for the access log, as in containers: the container engine collects the stream, or under systemd the
  * journal.
  */
-export interface AccessLogStream extends InputOf<typeof accessLogStream> {}
+export interface AccessLogStream extends AccessLogFormat, Pick<InputOf<typeof accessLogStream>, "stream"> {}
 
 /** A stream for the error log. */
 export interface ErrorLogStream extends InputOf<typeof errorLogStream> {}

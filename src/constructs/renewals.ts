@@ -3,6 +3,7 @@ import type { Construct } from "constructs";
 import { renewalPathUnit, renewalServiceUnit, type UnitDocument } from "../render/index.js";
 import { argument, hasTokens } from "./props/tokens.js";
 import type { IReverseProxy } from "./proxyInterfaces.js";
+import { proxyBehind } from "./proxyScope.js";
 import { SystemdUnit } from "./systemdUnit.js";
 
 /** Watches what something on the host renews of a proxy: certificates, keys, parameters and secrets. */
@@ -14,11 +15,12 @@ export class Renewals {
     private readonly service: Construct,
     private readonly proxy: IReverseProxy,
   ) {
-    proxy.onTlsFiles(({ renewedOnHost }) => {
+    const behind = proxyBehind(proxy);
+    behind.onTlsFiles(({ renewedOnHost }) => {
       if (renewedOnHost !== undefined) this.watch();
     });
-    if (proxy.ticketKeysFile !== undefined) this.watch();
-    proxy.onCredentialFiles((file) => {
+    if (behind.ticketKeysFile !== undefined) this.watch();
+    behind.onCredentialFiles((file) => {
       this.credentialFiles.add(file);
       this.watch();
     });
@@ -43,7 +45,7 @@ export class Renewals {
    * might have nothing to watch.
    */
   private get paths(): string[] {
-    const { usedTlsFiles, ticketKeysFile } = this.proxy;
+    const { usedTlsFiles, ticketKeysFile } = proxyBehind(this.proxy);
     const files = usedTlsFiles.flatMap(([, { renewedOnHost = [] }]) => renewedOnHost);
     if (ticketKeysFile !== undefined) files.push(ticketKeysFile);
     files.push(...this.credentialFiles);

@@ -3,6 +3,7 @@ import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
 import { hostPathProblems } from "./props/checks.js";
 import type { IHost } from "./host.js";
+import { lateHostChecks } from "./props/hostChecks.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
@@ -53,7 +54,7 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
       content: () => renderJsonAroundTokens(this.config, proxyConfigText),
       role: "config",
     });
-    this.configFile.checkLate(() => [...this.host.lateChecks(), ...this.lateChecks(() => true)]);
+    this.configFile.checkLate(() => [...lateHostChecks(this.host), ...this.lateChecks(() => true)]);
   }
 
   /** @internal File with the secret of shared ticket keys, if there is one. */

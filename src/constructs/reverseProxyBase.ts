@@ -24,12 +24,12 @@ import { type IListener, Listener, type ListenerProps } from "./listener.js";
 import { any, refuseId, refuseOptions, required, text } from "./props/propTable.js";
 import { configSettings, type ProxySettings, trustedEveryoneProblems } from "./proxySettings.js";
 import type { IProxy } from "./proxyInterfaces.js";
-import { PROXY, type ProxyScope } from "./proxyScope.js";
+import { PROXY } from "./proxyScope.js";
 import { privateDirectoryProblems, servedBy } from "./servedDirectories.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { settleTokens } from "./props/tokens.js";
 import { notificationFiles } from "../model/config/namedFiles.js";
-import { type IUpstream, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
+import { type IUpstream, madeOfUrls, tlsFilesOf, Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 
@@ -37,7 +37,7 @@ import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
  * The common base of all proxies. A proxy owns the listeners, virtual servers and upstreams below, and renders the
  * config. `ReverseProxy` runs on a host, `ContainerProxy` in containers.
  */
-export abstract class ReverseProxyBase extends Construct implements IProxy, ProxyScope {
+export abstract class ReverseProxyBase extends Construct implements IProxy {
   /** @internal */
   readonly [PROXY] = true;
   /** @internal Settings of the proxy as a whole. */
@@ -105,7 +105,9 @@ export abstract class ReverseProxyBase extends Construct implements IProxy, Prox
   }
 
   get upstreams(): readonly IUpstream[] {
-    const own: IUpstream[] = this.node.findAll().filter((child) => child instanceof Upstream);
+    const own: IUpstream[] = this.node
+      .findAll()
+      .filter((child) => child instanceof Upstream && !madeOfUrls.has(child)) as Upstream[];
     const named = this.virtualServers.flatMap((server) =>
       server.routes.flatMap((route) => route.action.upstream ?? []),
     );

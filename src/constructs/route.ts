@@ -6,7 +6,7 @@ import { type ActionInput, type ExpectedRow, type RouteInput, rowsOfRoute } from
 import type { Action } from "./action.js";
 import { type ExpectedResponse, expectedProblems, isExpected, listOfExpected } from "./expectation.js";
 import { type Problem, problem } from "../model/index.js";
-import { refuse, routeProblems } from "./props/checks.js";
+import { refuse, routeProblems, upstreamProblems } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
 import { proxyOf } from "./proxyScope.js";
 import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
@@ -35,12 +35,19 @@ export class Route extends Construct {
       const action: ActionInput = fit.action?.render() ?? { type: "respond", status: 404 };
       const { expect: expected, ...fields } = fit as RouteProps;
       const made = { ...fields, name: fit.name ?? id, action };
-      return [...strayProblems(this), ...routeProblems(path, made), ...expectedProblems(this, expected)];
+      return [
+        ...strayProblems(this),
+        ...routeProblems(path, made),
+        ...urlProblems(path, fit.action),
+        ...expectedProblems(this, expected),
+      ];
     });
     this.props = props;
     this.name = props.name ?? id;
     this.path = props.path;
+    // The proxy has the route by now, and is asked for its upstreams.
     this.current = props.action;
+    this.current = props.action.of(this);
     this.useCredentialFiles();
   }
 
@@ -59,8 +66,9 @@ export class Route extends Construct {
     refuse([
       ...this.removedProblems(),
       ...routeProblems(path, { ...this.render(), action: action.render() }),
+      ...urlProblems(path, action),
     ]);
-    this.current = action;
+    this.current = action.of(this);
     this.useCredentialFiles();
   }
 
@@ -123,6 +131,12 @@ export class Route extends Construct {
     return rowsOfRoute(server, { name: this.name, path, match }, listOfExpected(this.props.expect));
   }
 }
+
+/** Problems of a URL that an action names in place of an upstream. */
+const urlProblems = (path: string, { url }: Partial<Action> = {}): Problem[] =>
+  url === undefined
+    ? []
+    : upstreamProblems(path, { name: "url", url }).map((p) => ({ ...p, path: `${path}.action.upstream` }));
 
 /** The requests of a route, and the action that handles the requests. */
 export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action"> {

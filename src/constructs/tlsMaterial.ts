@@ -42,6 +42,8 @@ import {
 export abstract class TlsMaterial {
   /** @internal Whether only clients with an exception for it trust the certificate. */
   readonly selfSigned: boolean = false;
+  // For the compiler of a user: what it has otherwise is for the package alone.
+  declare private readonly kind: "TlsMaterial";
 
   /** @internal Made through its static methods. */
   constructor() {

@@ -1,7 +1,7 @@
 import { Construct, type IConstruct } from "constructs";
 import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
-import { scopeOf } from "./proxyScope.js";
+import { proxyOf, scopeOf } from "./proxyScope.js";
 import { type UpstreamInput, urlsOf } from "../model/index.js";
 import {
   upstream,
@@ -11,6 +11,7 @@ import {
 } from "../model/config/upstream.js";
 import type { upstreamTls } from "../model/config/tls.js";
 import { upstreamProblems } from "./props/checks.js";
+import { hasTokens } from "./props/tokens.js";
 import { warn } from "./warn.js";
 import { fieldsOf } from "./props/fieldTable.js";
 import { knownList, type PropTable, refuseProps } from "./props/propTable.js";
@@ -70,9 +71,41 @@ export class Upstream extends Construct implements IUpstream {
     if (props.tls?.verify === false) warn(this, UNVERIFIED);
   }
 
+  /** Removes the upstream, also that of a front end. As long as a route names it, its proxy still has it. */
+  remove(): void {
+    this.node.scope?.node.tryRemoveChild(this.node.id);
+  }
+
   render(): UpstreamInput {
     return this.input;
   }
+}
+
+/** @internal Upstreams that only routes with their URL use: without such a route, the proxy does not have them. */
+export const madeOfUrls = new WeakSet<IUpstream>();
+
+/** Those of each proxy, by URL. */
+const byUrl = new WeakMap<IConstruct, Map<string, Upstream>>();
+
+/** @internal The upstream of a URL that the routes of a proxy share. */
+export function upstreamAt(route: IConstruct, url: string): Upstream {
+  const proxy = proxyOf(route);
+  const known = byUrl.get(proxy) ?? new Map<string, Upstream>();
+  byUrl.set(proxy, known);
+  let upstream = known.get(url);
+  if (upstream === undefined) {
+    const place = scopeOf(proxy as IConstruct as Construct, "Upstreams");
+    const isTaken = (id: string): boolean =>
+      place.node.tryFindChild(id) !== undefined || proxy.upstreams.some(({ name }) => name === id);
+    // A URL that only Terraform knows has no text to name it after.
+    const words = (hasTokens(url) ? route.node.id : url.replace(/^\w+:/, "")).replaceAll(/[^\w.-]+/g, "-");
+    const id = words.replace(/^[^A-Za-z0-9]+/, "").slice(0, 60) || "url";
+    let free = id;
+    for (let i = 2; isTaken(free); i++) free = `${id}-${i}`;
+    known.set(url, (upstream = new Upstream(place, free, { url })));
+    madeOfUrls.add(upstream);
+  }
+  return upstream;
 }
 
 /** @internal Files of the host that an upstream's TLS takes, by the names of their fields. */

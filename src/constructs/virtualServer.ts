@@ -104,6 +104,11 @@ export class VirtualServer extends Construct implements IVirtualServer {
     return new Route(this, id, props);
   }
 
+  /** Removes the virtual server with its routes, also that of a front end; its names then reach the default server. */
+  remove(): void {
+    this.node.scope?.node.tryRemoveChild(this.node.id);
+  }
+
   get routes(): readonly Route[] {
     return this.node.findAll().filter((child) => child instanceof Route);
   }

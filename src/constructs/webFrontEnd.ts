@@ -95,7 +95,7 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
     this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host, paths: props.paths });
     this.listeners = addListeners(this.proxy, mode, serverNames);
     this.upstream = Construct.isConstruct(upstream)
-      ? upstream
+      ? (upstream as IUpstream)
       : this.proxy.addUpstream("application", propsOf(upstream));
     const { http, http6, https, https6 } = this.listeners;
     const plain = [http, http6].filter((one) => one !== undefined);
@@ -153,8 +153,12 @@ const propsOf = <P extends Partial<UpstreamProps> | undefined>(given: string | P
 /** Options of a front end for one ordinary application. */
 export interface WebFrontEndProps
   extends FrontEndProps, Pick<InputOf<typeof virtualServerOptions>, "windowsDrives"> {
-  /** The application: a URL, such as `http://127.0.0.1:3000`, props of an `Upstream`, or an existing upstream. */
-  readonly upstream: string | UpstreamProps | IUpstream;
+  /**
+   * The application: a URL, such as `http://127.0.0.1:3000`, props of an `Upstream`, or an existing upstream
+   * (`IUpstream`).
+   */
+  // An `IUpstream` has what its props need, as with `host`.
+  readonly upstream: string | UpstreamProps;
   /**
    * Options for requests to the upstream.
    * @default - with the client's `Host`, `X-Real-IP`, `X-Forwarded-For` and `X-Forwarded-Proto`

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { Construct } from "constructs";
 import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
+import { proxyBehind } from "../constructs/proxyScope.js";
 import { refuse } from "../constructs/props/checks.js";
 import type { ProxyLimits } from "../constructs/proxySettings.js";
 import type { ProxySettings } from "../constructs/proxySettings.js";
@@ -43,7 +44,7 @@ const TICKET_DIRECTORY = "/etc/portico/ticket-keys";
 export function frontEndInput(construct: Construct, props: KubernetesFrontEndProps): FrontEndInput {
   const { proxy, exposure = "loadBalancer", externalTrafficPolicy = "Local" } = props;
   const path = construct.node.path;
-  if (!proxy.give(podSettings(props)))
+  if (!proxyBehind(proxy).give!(podSettings(props)))
     refuse([
       problem(
         "kubernetes.shared-proxy",
@@ -128,7 +129,7 @@ function podLimits(resources: PodResources, workers: ProxyConfigInput["workers"]
 
 /** The config with its defaults; throws if it is not complete. */
 function knownConfig(proxy: IContainerProxy): ProxyConfig {
-  const { config, problems } = proxy;
+  const { config, problems } = proxyBehind(proxy);
   const fix = "Use a literal: the name of the ConfigMap contains the hash of the config.";
   const unknown = unknownLeaves(config).map(({ path }) =>
     problem("kubernetes.not-known", `${proxy.node.path}.${formatPath(path)}`, "is not known at synthesis", {

@@ -168,9 +168,10 @@ const DECISIONS: Decisions = {
     return { kind: "proxy", upstream, target: upstreamTargetOf({ path: own, action }, target, path) };
   },
   staticFiles: ({ path }, { method }, route, action) => staticFile(method, path, route, action),
-  redirect: ({ serverName, server, listener }, { target }, _, action) => {
+  redirect: ({ serverName, server, listener, path }, { target }, { path: own }, action) => {
     const host = hostAsked(serverName, server.serverNames, listener.address);
-    return { kind: "redirect", status: action.status, location: redirectLocation(action, host, target) };
+    const location = redirectLocation(action, host, target, own, path);
+    return { kind: "redirect", status: action.status, location };
   },
   respond: (_, __, ___, { status, body }) => ({ kind: "respond", status, body }),
   status: ({ path }, { method }, route, { allow }) => {

@@ -182,11 +182,11 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     ],
   },
   {
-    what: "access logs with shortened addresses, or with a format of your own",
+    what: "access logs with a format of your own",
     instead:
-      '`accessLog: "off"` of a route keeps nothing; the format `json` has every value under a name, so that a ' +
-      "program which reads the log can shorten addresses.",
-    names: ["anonymize", "anonymizeIp", "maskIp", "ipMask", "logFields", "filters", "accessLogFields"],
+      "the format `json` has every value under a name, for the program that reads the log. `logs.clientAddress` shortens " +
+      'addresses or leaves them out, `logQuery` of a route does so with queries, and `accessLog: "off"` keeps nothing.',
+    names: ["logFields", "filters", "accessLogFields"],
     beside: ["match", "serverNames", "virtualServers", "format", "access", "logs"],
   },
 ];

@@ -84,6 +84,11 @@ export const SYNONYMS: readonly Synonym[] = [
   { names: ["hideQuery", "logQueryString", "redactQuery"], field: "logQuery", of: "a route" },
   { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
   {
+    names: ["anonymize", "anonymizeIp", "maskIp", "ipMask"],
+    field: "clientAddress",
+    of: "`logs` of the proxy",
+  },
+  {
     names: ["backend", "proxyPass", "reverseProxy", "forwardTo", "target", "dial"],
     field: "upstream",
     of: PROXY_ACTION,

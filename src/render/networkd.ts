@@ -13,7 +13,15 @@ export interface NetworkFileInput {
 }
 
 /** A network interface: by name, or by hardware address, which does not change when the interface is renamed. */
-export type NetworkInterface = { readonly name: string } | { readonly macAddress: string };
+export type NetworkInterface =
+  | {
+      /** Name of the interface: `eth0`. */
+      readonly name: string;
+    }
+  | {
+      /** Address of the interface's hardware: `52:54:00:12:34:56`. */
+      readonly macAddress: string;
+    };
 
 export interface StaticIpv6 {
   readonly address: string;

@@ -41,6 +41,7 @@ import type {
   FileResource,
   Login,
 } from "./way.js";
+import { lateHostChecks } from "../props/hostChecks.js";
 import { addPreconditions } from "../props/lateChecks.js";
 import {
   openSshVariables,
@@ -186,7 +187,7 @@ export class SshDelivery implements DeliveryWay {
       ...(restores ? { provisioners: this.restoring(Object.fromEntries(own)).map(onDestroy) } : {}),
     });
     // Before anything connects.
-    addPreconditions(resource, [...lateSshChecks(this.options), ...host.lateChecks()]);
+    addPreconditions(resource, [...lateSshChecks(this.options), ...lateHostChecks(host)]);
     return resource;
   }
 

@@ -1,8 +1,8 @@
 import type { ITerraformDependable, TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
+import type { HostAddresses } from "../../model/host.js";
 import type { Problem } from "../../model/index.js";
 import type { Machine } from "../../render/index.js";
-import type { LateCheck } from "../props/lateChecks.js";
 
 /** Options of every delivery. */
 export interface DeliveryOptions {
@@ -16,12 +16,11 @@ export interface DeliveryOptions {
   readonly takeOver?: boolean;
 }
 
-/** @internal What a delivery needs from the host it delivers to. */
+/** What a delivery needs from the host it delivers to. */
 export interface DeliveryHost extends Construct {
   readonly address: string;
   readonly sshPort?: number;
-  /** Checks of addresses and names that only Terraform knows. */
-  lateChecks(): readonly LateCheck[];
+  readonly props: HostAddresses & { readonly sshPort?: number | false };
 }
 
 /** @internal What every way of getting files onto a host does. */

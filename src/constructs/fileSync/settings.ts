@@ -18,6 +18,7 @@ import type { IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import { type FileSyncPathProps, ROUTE_PATHS } from "./paths.js";
 import { HOST } from "../props/instances.js";
+import { lateHostChecks } from "../props/hostChecks.js";
 import { type LateCheck, latePort, lateText } from "../props/lateChecks.js";
 import {
   choice,
@@ -136,7 +137,7 @@ function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCh
     lateText("settings.bad-value", `${at}.${path}`, rule, value);
   return [
     ...(serverNames === undefined
-      ? host.lateChecks()
+      ? lateHostChecks(host)
       : serverNames.flatMap((value, i) => name(`serverNames[${i}]`, value, nameRule(i)))),
     ...latePort(`${at}.publicPort`, publicPort),
     ...lateText("settings.bad-value", `${at}.pathPrefix`, PATH_PREFIX, pathPrefix),

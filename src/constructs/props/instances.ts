@@ -12,7 +12,7 @@ export const APPLICATION = instance(
   'Use `Application.seafile({ version: "12" })`, `Application.nextcloud()`, `Application.custom({ … })`, or another method of `Application`.',
 );
 export const CONTAINER_PROXY = implementing(
-  ["config", "files", "listeners", "virtualServers", "upstreams", "give"],
+  ["config", "files", "listeners", "virtualServers", "upstreams"],
   instance(
     "ContainerProxy",
     "a ContainerProxy",
@@ -21,7 +21,7 @@ export const CONTAINER_PROXY = implementing(
 );
 export const DELIVERY = instance("Delivery", "a Delivery", "Use `Delivery.local(…)` or `Delivery.ssh(…)`.");
 export const HOST = implementing(
-  ["address", "clientAddress", "delivery", "props", "lateChecks"],
+  ["address", "clientAddress", "delivery", "props"],
   instance("Host", "a Host", "Create one: `new Host(stack, id, { address })`."),
 );
 export const LISTENER = implementing(
@@ -39,7 +39,7 @@ export const PROXY_SERVICE = implementing(
   instance("ProxyService", "a ProxyService", "Create one: `new ProxyService(stack, id, { proxy })`."),
 );
 export const REVERSE_PROXY = implementing(
-  ["host", "paths", "configFile", "config", "listeners", "virtualServers", "upstreams", "onTlsFiles"],
+  ["host", "paths", "configFile", "config", "listeners", "virtualServers", "upstreams"],
   instance("ReverseProxy", "a ReverseProxy", "Create one: `new ReverseProxy(stack, id, { host })`."),
 );
 export const TLS_MATERIAL = instance(

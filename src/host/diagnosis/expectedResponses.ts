@@ -15,6 +15,7 @@ import {
   type ProxyConfig,
   reachableAt,
   redirectGoalOf,
+  redirectLocation,
   redirectPort,
   type RouteConfig,
   Router,
@@ -360,9 +361,9 @@ function promised(
       // The address of this check may not be allowed to see the status.
       return [serves()];
     case "redirect": {
-      const { scheme, host, path } = action;
-      const origin = `${scheme}://${urlAuthority(scheme, host ?? hostIn(request), redirectPort(action))}`;
-      return [status(action.status), location(origin + (path ?? request.path)), mediaType("text/html")];
+      const { path } = request;
+      const to = redirectLocation(action, hostIn(request), path, route.path, normalisePath(path)!);
+      return [status(action.status), location(to), mediaType("text/html")];
     }
   }
 }

@@ -68,7 +68,8 @@ function combinedEntry(line: string): AccessEntry | undefined {
   // The first quote that is not escaped ends an invalid request line: no field before the status has a space.
   const [, status, bytes] = /" (\d{3}) (\d{1,15}|-) "/.exec(line.slice(close + 2)) ?? [];
   if (status === undefined) return undefined;
-  const client = line.slice(0, line.indexOf(" "));
+  const shown = line.slice(0, line.indexOf(" "));
+  const client = shown === "-" ? "" : shown;
   return {
     kind: "access",
     time,

@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
 import { CATCH_ALL, isWildcardName } from "../serverName.js";
+import { endOfPath, type NormalisedPath, upstreamTarget } from "../target.js";
 
 /** Where a redirect leads: to another scheme, port, host or path. */
 export interface RedirectGoal {
@@ -11,6 +12,8 @@ export interface RedirectGoal {
   readonly host?: string | undefined;
   /** Undefined for the requested path and query. */
   readonly path?: string | undefined;
+  /** What follows the path. */
+  readonly keep?: "nothing" | "query" | "rest";
 }
 
 /** Port a redirect leads to: its own, or its scheme's. */
@@ -35,9 +38,20 @@ export const leadsTo = (goal: RedirectGoal, listener: Published & { readonly pro
  * `return 301 https://$host$request_uri`). The target has no control bytes, or the protocol would have refused it.
  *
  * @param host requested host, by {@link hostAsked}
+ * @param below path of the route
+ * @param path normalised path of the target
  */
-export function redirectLocation(goal: RedirectGoal, host: string, target: string): string {
-  return `${goal.scheme}://${urlAuthority(goal.scheme, goal.host ?? host, redirectPort(goal))}${goal.path ?? target}`;
+export function redirectLocation(
+  goal: RedirectGoal,
+  host: string,
+  target: string,
+  below: string,
+  path: NormalisedPath,
+): string {
+  const origin = `${goal.scheme}://${urlAuthority(goal.scheme, goal.host ?? host, redirectPort(goal))}`;
+  if (goal.path === undefined) return origin + target;
+  if (goal.keep === "rest") return origin + upstreamTarget("raw", below, target, path, goal.path);
+  return origin + goal.path + (goal.keep === "query" ? target.slice(endOfPath(target)) : "");
 }
 
 /**

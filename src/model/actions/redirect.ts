@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { OutputOf } from "../inferred.js";
 import { port, redirectPath, serverName } from "../fields.js";
+import { problem } from "../problem.js";
 import type { ActionKind } from "./kind.js";
 
 export const redirectFields = z
@@ -17,10 +18,17 @@ export const redirectFields = z
     ).optional(),
     host: serverName("Host of `Location`. Default: the requested host.", "files.example.org").optional(),
     path: redirectPath(
-      "Percent-encoded path of `Location`, optionally with a query; the request's path and query are dropped. " +
-        "Default: the request's path and query, byte for byte.",
+      "Percent-encoded path of `Location`, optionally with a query; the request's path and query are dropped, unless " +
+        "`keep` keeps parts of them. Default: the request's path and query, byte for byte.",
       "/sync/",
     ).optional(),
+    keep: z
+      .enum(["nothing", "query", "rest"])
+      .default("nothing")
+      .describe(
+        "What follows `path` in `Location`. `query`: the request's query. `rest`: the rest of the request's path, after " +
+          "the route's path, and the query: a route `/old` with the path `/new` sends `/old/a?b=c` to `/new/a?b=c`.",
+      ),
   })
   .describe("A redirect to another scheme, port, host or path.");
 
@@ -35,5 +43,16 @@ export const redirect: ActionKind<OutputOf<typeof redirectFields>> = {
     goal: (action) => action,
     withPort: (action, port) => ({ ...action, port }),
   },
-  problems: () => [],
+  problems: ({ keep, path }, at) => {
+    if (keep === "nothing" || (path !== undefined && !path.includes("?"))) return [];
+    const [message, fix] =
+      path === undefined
+        ? [
+            "has no effect without `path`",
+            "Remove `keep`: without `path`, all of the request's path and query is kept.",
+          ]
+        : ["keeps a query, and `path` has one as well", "Remove the query from `path`, or remove `keep`."];
+    const more = { received: keep, allowed: '"nothing", or a `path` without a query', fix };
+    return [problem("config.bad-redirect-path", `${at}.keep`, message, more)];
+  },
 };

@@ -63,6 +63,14 @@ export const logs = z
     error: errorLog
       .default("off")
       .describe("Where errors are logged; `off` for standard error, which systemd writes to the journal."),
+    clientAddress: z
+      .enum(["full", "network", "none"])
+      .default("full")
+      .describe(
+        "How all logs, also those of routes, show the addresses of clients. `full`: the address. `network`: with zeros " +
+          "after the /24 network of an IPv4 address, and after the /48 network of an IPv6 address. `none`: `-`, and null " +
+          "in JSON. For laws that forbid to keep addresses. Programs that ban clients by these logs need the address.",
+      ),
   })
   .prefault({})
   .describe("Main logs, for routes without their own logs.");

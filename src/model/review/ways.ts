@@ -145,8 +145,9 @@ const LEADS: Leads = {
     ].join(", "),
   }),
   redirect: (_, __, action) => {
-    const { status, scheme, host = SAME_HOST, path = "(same path)" } = action;
-    const text = `${status} to ${scheme}://${urlAuthority(scheme, host, redirectPort(action))}${path}`;
+    const { status, scheme, host = SAME_HOST, path = "(same path)", keep } = action;
+    const kept = { nothing: "", query: " (same query)", rest: " (same rest)" }[keep];
+    const text = `${status} to ${scheme}://${urlAuthority(scheme, host, redirectPort(action))}${path}${kept}`;
     return { kind: "redirect", text, detail: "" };
   },
   respond: (_, __, { status, body, contentType }) => ({

@@ -89,7 +89,12 @@ export interface ServedVolume {
   /** A PersistentVolumeClaim of the namespace that all pods can mount at once. Either this or `nfs`. */
   readonly claimName?: string;
   /** A directory of an NFS server. */
-  readonly nfs?: { readonly server: string; readonly path: string };
+  readonly nfs?: {
+    /** Name or address of the NFS server. */
+    readonly server: string;
+    /** Absolute path of the directory on the server. */
+    readonly path: string;
+  };
   /**
    * Directory in the volume.
    * @default - the whole volume

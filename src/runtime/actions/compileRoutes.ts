@@ -180,7 +180,7 @@ function createAction(
     case "staticFiles":
       return new StaticFilesAction(route, action);
     case "redirect":
-      return new RedirectAction(action);
+      return new RedirectAction(action, route.path);
     case "respond":
       return new RespondAction(action);
     case "status":

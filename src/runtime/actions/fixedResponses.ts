@@ -35,12 +35,15 @@ export class RespondAction implements Action {
 
 /** Sends the client to another scheme, host, port or path (decisions 1.5: port 80 in TLS mode). */
 export class RedirectAction implements Action {
-  constructor(private readonly config: ActionOf<"redirect">) {}
+  constructor(
+    private readonly config: ActionOf<"redirect">,
+    private readonly below: string,
+  ) {}
 
   handle(exchange: Exchange): void {
     const { request, server, client } = exchange;
     const host = hostAsked(request.serverName, server.serverNames, client.localAddress);
-    const location = redirectLocation(this.config, host, request.target);
+    const location = redirectLocation(this.config, host, request.target, this.below, request.path);
     sendPage(exchange, this.config.status, ["Location", location]);
   }
 }

@@ -6,7 +6,7 @@ import { type ListenerConfig, type Problem, problem } from "../../model/serving.
 import type { VirtualServerConfig } from "../../model/index.js";
 import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Secured } from "../tls/certificateServers.js";
-import type { Endpoints } from "./clientInfo.js";
+import { type Endpoints, plainAddress } from "./clientInfo.js";
 import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
 import type { ConnectionGate } from "./gate.js";
@@ -309,7 +309,7 @@ export class ListenerServer {
   /** Whose connection it is, for the error log. */
   private about(socket: Socket | undefined): string {
     const announced = socket && this.announced?.of(socket);
-    const client = announced?.address ?? socket?.remoteAddress ?? "unknown";
+    const client = announced?.address ?? plainAddress(socket?.remoteAddress ?? "unknown");
     return `client: ${client}, listener: ${this.options.listener.name}`;
   }
 

@@ -189,7 +189,7 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
   });
   return {
     ...config,
-    logs: { access: below(config.logs.access), error: below(config.logs.error) },
+    logs: { ...config.logs, access: below(config.logs.access), error: below(config.logs.error) },
     certificateAuthorities: config.certificateAuthorities.map((authority) => {
       const { externalAccountBinding: account, dns } = authority;
       return {

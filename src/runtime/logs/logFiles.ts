@@ -6,6 +6,7 @@ import type {
   RouteConfig,
 } from "../../model/index.js";
 import type { AccessLog, ErrorLog, LoggedExchange } from "../exchange/exchange.js";
+import { type ShownClient, shownClient } from "./loggedClient.js";
 import { LogFile, type LogTarget } from "./logFile.js";
 import { combinedLine, errorLine, jsonLine } from "./logFormat.js";
 import { fittingLine } from "./standardStreams.js";
@@ -38,10 +39,12 @@ export class LogFiles {
   private readonly copyToStderr: boolean;
   private readonly toFiles: boolean;
   private readonly insteadOfErrors: LogFile | undefined;
+  private readonly shown: ShownClient;
   private readonly atExit = (): void =>
     [...this.files.values(), this.stdout, this.stderr].forEach((file) => file.flushSync());
 
   constructor(config: ProxyConfig, options: LogOptions = {}) {
+    this.shown = shownClient(config.logs.clientAddress);
     this.copyToStderr = options.stderr === true;
     this.toFiles = options.files ?? true;
     this.insteadOfErrors = (options.errorsToStderr ?? true) && !this.copyToStderr ? this.stderr : undefined;
@@ -103,17 +106,17 @@ export class LogFiles {
   }
 
   private accessLog(config: AccessLogConfig): AccessLog {
-    if (config === "off") return this.copyToStderr ? accessWriter(combinedLine, [this.stderr]) : NO_LOG;
+    if (config === "off") return this.copyToStderr ? this.accessWriter(combinedLine, [this.stderr]) : NO_LOG;
     if (config.format === "json") this.showsTlsGroup = true;
-    return accessWriter(config.format === "json" ? jsonLine : combinedLine, this.targets(config));
+    return this.accessWriter(config.format === "json" ? jsonLine : combinedLine, this.targets(config));
   }
 
   /** @param main an error must not vanish: if the main log is off, it goes to standard error */
   private errorLog(config: ErrorLogConfig, main: boolean): ErrorLog {
-    if (config === "off") return main || this.copyToStderr ? errorWriter([this.stderr]) : NO_LOG;
+    if (config === "off") return main || this.copyToStderr ? this.errorWriter([this.stderr]) : NO_LOG;
     const targets = this.targets(config);
     if (targets[0] !== undefined) targets[0].instead = this.insteadOfErrors;
-    return errorWriter(main && targets.length === 0 ? [this.stderr] : targets);
+    return this.errorWriter(main && targets.length === 0 ? [this.stderr] : targets);
   }
 
   private targets(target: LogTarget): LogFile[] {
@@ -127,29 +130,33 @@ export class LogFiles {
     if (file === undefined) this.files.set(target.path, (file = new LogFile(target, this.report)));
     return file;
   }
+
+  private accessWriter(format: LineFormat, files: readonly LogFile[]): AccessLog {
+    const [only] = files;
+    if (only === undefined) return NO_LOG;
+    const { shown } = this;
+    const shownFormat = (exchange: LoggedExchange): string => format(exchange, shown);
+    const lineBytesMax = Math.min(...files.map((file) => file.lineBytesMax));
+    const line = (exchange: LoggedExchange): string => fittingLine(shownFormat, exchange, lineBytesMax);
+    if (files.length === 1) return { write: (exchange) => only.append(line(exchange)) };
+    return {
+      write: (exchange) => {
+        const text = line(exchange);
+        for (const file of files) file.append(text);
+      },
+    };
+  }
+
+  private errorWriter(files: readonly LogFile[]): ErrorLog {
+    return {
+      write: (level, message, exchange, upstream) => {
+        const line = errorLine(level, message, exchange, upstream, this.shown);
+        for (const file of files) file.append(line);
+      },
+    };
+  }
 }
+
+type LineFormat = (exchange: LoggedExchange, shown: ShownClient) => string;
 
 const NO_LOG: AccessLog & ErrorLog = { write: () => undefined };
-
-function accessWriter(format: (exchange: LoggedExchange) => string, files: readonly LogFile[]): AccessLog {
-  const [only] = files;
-  if (only === undefined) return NO_LOG;
-  const lineBytesMax = Math.min(...files.map((file) => file.lineBytesMax));
-  const line = (exchange: LoggedExchange): string => fittingLine(format, exchange, lineBytesMax);
-  if (files.length === 1) return { write: (exchange) => only.append(line(exchange)) };
-  return {
-    write: (exchange) => {
-      const text = line(exchange);
-      for (const file of files) file.append(text);
-    },
-  };
-}
-
-function errorWriter(files: readonly LogFile[]): ErrorLog {
-  return {
-    write: (level, message, exchange, upstream) => {
-      const line = errorLine(level, message, exchange, upstream);
-      for (const file of files) file.append(line);
-    },
-  };
-}

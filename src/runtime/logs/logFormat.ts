@@ -1,6 +1,7 @@
 import { CUT_MARK, onePiece } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ErrorLevel, Exchange, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
+import { asItIs, NOT_SHOWN, type ShownClient, shownIn } from "./loggedClient.js";
 import { loggedQuery } from "./loggedQuery.js";
 import { requestIdOf } from "../dispatch/requestId.js";
 
@@ -16,10 +17,10 @@ const VALUE_CHARACTERS_MAX = 2_048;
  * nginx `combined`:
  * `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`.
  */
-export function combinedLine(exchange: LoggedExchange): string {
+export function combinedLine(exchange: LoggedExchange, shown: ShownClient = asItIs): string {
   const { request } = exchange;
   const { authorization, referer, userAgent } = loggedFields(request);
-  const who = combinedStart(exchange.client.address, authorization);
+  const who = combinedStart(shown(exchange.client.address), authorization);
   const result = `" ${statusOf(exchange)} ${exchange.bodyBytesSent} `;
   const query = exchange.route?.config.logQuery;
   const from = `"${orDash(referer && loggedQuery(referer, query))}" "${orDash(userAgent)}"\n`;
@@ -45,15 +46,16 @@ function combinedStart(address: string, authorization: string | undefined): stri
 let last = { address: "", local: "", text: "", again: false };
 
 /** One JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
-export function jsonLine(exchange: LoggedExchange): string {
+export function jsonLine(exchange: LoggedExchange, shown: ShownClient = asItIs): string {
   const { client, request } = exchange;
   const fields = loggedFields(request);
   const query = exchange.route?.config.logQuery;
+  const address = shown(client.address);
   const now = clock();
   const milliseconds = now.at % 1000;
   return (
     `{"time":"${now.iso}.${pad3(milliseconds)}Z"` +
-    `,"remote_addr":${json(client.address)},"remote_user":${jsonOrNull(basicUser(fields.authorization))}` +
+    `,"remote_addr":${jsonOrNull(address === NOT_SHOWN ? undefined : address)},"remote_user":${jsonOrNull(basicUser(fields.authorization))}` +
     `,"method":${json(request.method)},"target":${json(loggedQuery(request.target, query))},"http_version":"${request.version}"` +
     `,"scheme":"${client.scheme}","tls_group":${client.tlsGroup === undefined ? "null" : `"${client.tlsGroup}"`}` +
     `,"host":${json(request.host)}` +
@@ -110,15 +112,16 @@ export function errorLine(
   message: string,
   exchange?: Exchange,
   upstream?: string,
+  shown: ShownClient = asItIs,
 ): string {
   const start = `${clock().error} [${level}] ${process.pid}#${process.pid}: `;
-  const text = escapeControls(message);
+  const text = escapeControls(shown === asItIs ? message : shownIn(message, shown));
   if (exchange === undefined) return `${start}${text}\n`;
   const { client, request, server } = exchange;
   const query = exchange.route?.config.logQuery;
   const referer = loggedFields(request).referer;
   return (
-    `${start}*${client.connectionId} ${text}, client: ${client.address}, server: ${server.serverNames[0]}` +
+    `${start}*${client.connectionId} ${text}, client: ${shown(client.address)}, server: ${server.serverNames[0]}` +
     (server.errorPages.length === 0 && exchange.requestId === undefined
       ? ""
       : `, request id: ${requestIdOf(exchange)}`) +
