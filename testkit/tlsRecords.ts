@@ -1,4 +1,4 @@
-import { createCipheriv, createHmac } from "node:crypto";
+import { createCipheriv, createHmac, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import * as net from "node:net";
 import { Duplex } from "node:stream";
@@ -39,6 +39,18 @@ export class TlsRecords {
 
   keyUpdates(count: number): Buffer {
     return Buffer.concat(Array.from({ length: count }, () => this.keyUpdate()));
+  }
+
+  /** A session ticket, which nobody asked for (RFC 8446, 4.6.1): another one each time. */
+  ticket(): Buffer {
+    const ticket = randomBytes(32);
+    const content = [Buffer.from([0, 0, 28, 32]), randomBytes(4), EMPTY_NONCE, TICKET_BYTES, ticket, NO_MORE];
+    const message = Buffer.concat(content);
+    return this.record(HANDSHAKE, Buffer.concat([Buffer.from([4, 0, 0, message.length]), message]));
+  }
+
+  tickets(count: number): Buffer {
+    return Buffer.concat(Array.from({ length: count }, () => this.ticket()));
   }
 
   /** RFC 8446, 5.2. */
@@ -140,7 +152,26 @@ export function tlsRecordServer(
   });
 }
 
+/** Writes without end, until the peer has enough; tells how much that was. */
+export function flood(tcp: net.Socket, more: () => Buffer): Promise<number> {
+  let sent = 0;
+  const send = (): void => {
+    if (tcp.destroyed) return;
+    const bytes = more();
+    sent += bytes.length;
+    // Others in this process have a turn.
+    if (tcp.write(bytes)) setImmediate(send);
+    else tcp.once("drain", send);
+  };
+  send();
+  return once(tcp, "close").then(() => sent);
+}
+
 const NONE = Buffer.alloc(0);
+const EMPTY_NONCE = Buffer.from([0]);
+const TICKET_BYTES = Buffer.from([0, 32]);
+/** No extensions. */
+const NO_MORE = Buffer.from([0, 0]);
 const HANDSHAKE = 22;
 const DATA = 23;
 const TAG_BYTES = 16;
