@@ -120,8 +120,9 @@ export function tlsRecordServer(
   identity: { readonly key: string; readonly cert: string },
   play: (tcp: net.Socket, records: TlsRecords) => void,
 ): net.Server {
-  const handshakes = tls.createServer({ ...OPTIONS, ...identity });
   return net.createServer((tcp) => {
+    // Of its own: a server does not tell whose secrets it tells.
+    const handshakes = tls.createServer({ ...OPTIONS, ...identity });
     let [secrets, received, silent] = ["", 0, false];
     // Tickets, after the client's end of the handshake.
     let sent = 0;
@@ -137,10 +138,8 @@ export function tlsRecordServer(
       .on("data", (chunk) => (received++, between.push(chunk)))
       .on("close", () => between.destroy())
       .on("error", () => undefined);
-    const note = (line: Buffer): void => void (secrets += line.toString());
-    handshakes.on("keylog", note);
+    handshakes.on("keylog", (line: Buffer) => void (secrets += line.toString()));
     handshakes.once("secureConnection", (socket: tls.TLSSocket) => {
-      handshakes.off("keylog", note);
       socket
         .on("error", () => undefined)
         .once("data", () => {
@@ -150,21 +149,6 @@ export function tlsRecordServer(
     });
     handshakes.emit("connection", between);
   });
-}
-
-/** Writes without end, until the peer has enough; tells how much that was. */
-export function flood(tcp: net.Socket, more: () => Buffer): Promise<number> {
-  let sent = 0;
-  const send = (): void => {
-    if (tcp.destroyed) return;
-    const bytes = more();
-    sent += bytes.length;
-    // Others in this process have a turn.
-    if (tcp.write(bytes)) setImmediate(send);
-    else tcp.once("drain", send);
-  };
-  send();
-  return once(tcp, "close").then(() => sent);
 }
 
 const NONE = Buffer.alloc(0);
