@@ -111,8 +111,8 @@ test("`portico notify --test` says how each target took it, and shows no secret"
 });
 
 test.each([
-  ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(6_000)],
-  ["session tickets", (records: TlsRecords) => records.tickets(2_000)],
+  ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(10_000)],
+  ["session tickets", (records: TlsRecords) => records.tickets(5_000)],
 ])("a target that floods its connection with %s does not hold the master", async (_, many) => {
   const identity = await issue({ type: "ec", names: ["127.0.0.1"] });
   const hostile = tlsRecordServer(identity, (tcp, records) => void tcp.write(many(records)));
