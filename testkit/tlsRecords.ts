@@ -1,4 +1,4 @@
-import { createCipheriv, createHmac } from "node:crypto";
+import { createCipheriv, createHmac, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import * as net from "node:net";
 import { Duplex } from "node:stream";
@@ -39,6 +39,18 @@ export class TlsRecords {
 
   keyUpdates(count: number): Buffer {
     return Buffer.concat(Array.from({ length: count }, () => this.keyUpdate()));
+  }
+
+  /** A session ticket, which nobody asked for (RFC 8446, 4.6.1): another one each time. */
+  ticket(): Buffer {
+    const ticket = randomBytes(32);
+    const content = [Buffer.from([0, 0, 28, 32]), randomBytes(4), EMPTY_NONCE, TICKET_BYTES, ticket, NO_MORE];
+    const message = Buffer.concat(content);
+    return this.record(HANDSHAKE, Buffer.concat([Buffer.from([4, 0, 0, message.length]), message]));
+  }
+
+  tickets(count: number): Buffer {
+    return Buffer.concat(Array.from({ length: count }, () => this.ticket()));
   }
 
   /** RFC 8446, 5.2. */
@@ -108,8 +120,9 @@ export function tlsRecordServer(
   identity: { readonly key: string; readonly cert: string },
   play: (tcp: net.Socket, records: TlsRecords) => void,
 ): net.Server {
-  const handshakes = tls.createServer({ ...OPTIONS, ...identity });
   return net.createServer((tcp) => {
+    // Of its own: a server does not tell whose secrets it tells.
+    const handshakes = tls.createServer({ ...OPTIONS, ...identity });
     let [secrets, received, silent] = ["", 0, false];
     // Tickets, after the client's end of the handshake.
     let sent = 0;
@@ -125,10 +138,8 @@ export function tlsRecordServer(
       .on("data", (chunk) => (received++, between.push(chunk)))
       .on("close", () => between.destroy())
       .on("error", () => undefined);
-    const note = (line: Buffer): void => void (secrets += line.toString());
-    handshakes.on("keylog", note);
+    handshakes.on("keylog", (line: Buffer) => void (secrets += line.toString()));
     handshakes.once("secureConnection", (socket: tls.TLSSocket) => {
-      handshakes.off("keylog", note);
       socket
         .on("error", () => undefined)
         .once("data", () => {
@@ -141,6 +152,10 @@ export function tlsRecordServer(
 }
 
 const NONE = Buffer.alloc(0);
+const EMPTY_NONCE = Buffer.from([0]);
+const TICKET_BYTES = Buffer.from([0, 32]);
+/** No extensions. */
+const NO_MORE = Buffer.from([0, 0]);
 const HANDSHAKE = 22;
 const DATA = 23;
 const TAG_BYTES = 16;

@@ -6,6 +6,7 @@ import v8 from "node:v8";
 import vm from "node:vm";
 import { issue } from "../../testkit/certificates.js";
 import type { AcmeError } from "../../src/runtime/acme/acmeError.js";
+import { type TlsRecords, tlsRecordServer } from "../../testkit/tlsRecords.js";
 import { eventually } from "../../testkit/waiting.js";
 import { Transport } from "../../src/runtime/acme/transport.js";
 
@@ -132,6 +133,22 @@ describe("a server that sends what it likes:", () => {
     });
     expect(found).toMatch(/^unreachable it sent too many interim responses$/);
     expect(sent).toBeLessThan(10_000);
+  });
+
+  test.each([
+    ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(6_000)],
+    ["session tickets", (records: TlsRecords) => records.tickets(2_000)],
+  ])("a flood of %s", async (_, many) => {
+    const identity = await issue({ type: "ec", names: ["127.0.0.1"] });
+    const raw = tlsRecordServer(identity, (tcp, records) => void tcp.write(many(records)));
+    await once(raw.listen(0, "127.0.0.1"), "listening");
+    const transport = new Transport({ roots: identity.cert, signal: new AbortController().signal });
+    const at = `https://127.0.0.1:${(raw.address() as AddressInfo).port}/x`;
+    await expect(transport.send("GET", at)).rejects.toMatchObject({
+      code: "unreachable",
+      detail: expect.stringMatching(/: it sends too many TLS messages without data$/),
+    });
+    raw.close();
   });
 
   test("of a body in pieces of one byte no piece is kept", async () => {

@@ -336,7 +336,7 @@ test.each<[codes: string, token: ErrorToken, message: string]>([
   ],
   ["CERT_REVOKED", CERTIFICATE, ""],
   [
-    "ERR_SSL_WRONG_VERSION_NUMBER ERR_SSL_PACKET_LENGTH_TOO_LONG ERR_SSL_HTTP_REQUEST ERR_SSL_RECORD_TOO_SMALL",
+    "ERR_SSL_WRONG_VERSION_NUMBER ERR_SSL_PACKET_LENGTH_TOO_LONG ERR_SSL_HTTP_REQUEST ERR_SSL_DATA_LENGTH_TOO_LONG",
     PROTOCOL,
     "it does not speak TLS on this port; use another port, or an `http` URL",
   ],
@@ -364,7 +364,7 @@ test.each<[codes: string, token: ErrorToken, message: string]>([
     ALERT,
     'it does not know the name "web.example"; set `tls.serverName` to a name that the upstream knows',
   ],
-  ["ERR_SSL_NO_CIPHER_MATCH ERR_TLS_HANDSHAKE_TIMEOUT EPROTO", PROTOCOL, ""],
+  ["ERR_SSL_NO_CIPHER_MATCH ERR_SSL_RECORD_TOO_SMALL ERR_TLS_HANDSHAKE_TIMEOUT EPROTO", PROTOCOL, ""],
 ])("TLS that fails by %s is %s: %s", (codes, token, reason) => {
   for (const code of codes.split(" ")) {
     const { message, ...failure } = failed(code, "connect", true);

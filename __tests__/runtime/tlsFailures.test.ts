@@ -32,7 +32,7 @@ test.each<[code: string, token: ErrorToken, message: string]>([
   ["ERR_SSL_WRONG_VERSION_NUMBER", PROTOCOL, NO_TLS],
   ["ERR_SSL_PACKET_LENGTH_TOO_LONG", PROTOCOL, NO_TLS],
   ["ERR_SSL_HTTP_REQUEST", PROTOCOL, NO_TLS],
-  ["ERR_SSL_RECORD_TOO_SMALL", PROTOCOL, NO_TLS],
+  ["ERR_SSL_DATA_LENGTH_TOO_LONG", PROTOCOL, NO_TLS],
   ["ERR_SSL_UNSUPPORTED_PROTOCOL", PROTOCOL, OLD],
   ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", ALERT, OLD],
   ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", ALERT, DEMANDS],
@@ -49,23 +49,37 @@ test.each<[code: string, token: ErrorToken, message: string]>([
   ],
 ])("%s is %s: %s", (code, token, message) => {
   const error = Object.assign(new Error("of OpenSSL"), { code });
-  expect(tlsFailure(error, "app.example")).toBe(`TLS to upstream failed (${code}): ${message}`);
+  expect(tlsFailure(error, "app.example", true)).toBe(`TLS to upstream failed (${code}): ${message}`);
   expect(tlsToken(code)).toBe(token);
 });
 
 test.each([
   ["ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC", PROTOCOL, true],
+  // It speaks TLS: the record is encrypted.
+  ["ERR_SSL_RECORD_TOO_SMALL", PROTOCOL, true],
   ["ERR_TLS_HANDSHAKE_TIMEOUT", PROTOCOL, true],
   ["EPROTO", PROTOCOL, true],
   // Of a certificate; the log has the message that Node gives it.
   ["CERT_REVOKED", CERTIFICATE, false],
+  ["UNABLE_TO_GET_CRL", CERTIFICATE, false],
   ["X_ERR_SSL", CERTIFICATE, false],
 ])("%s, which no row explains, is %s, and named if TLS failed: %s", (code, token, named) => {
   const error = Object.assign(new Error("of OpenSSL"), { code });
-  expect(tlsFailure(error, "app.example")).toBe(named ? `TLS to upstream failed (${code})` : undefined);
+  expect(tlsFailure(error, "app.example", true)).toBe(named ? `TLS to upstream failed (${code})` : undefined);
   expect(tlsToken(code)).toBe(token);
 });
 
+test.each([
+  ["ERR_SSL_WRONG_VERSION_NUMBER", ""],
+  ["ERR_SSL_PACKET_LENGTH_TOO_LONG", ""],
+  ["ERR_SSL_UNSUPPORTED_PROTOCOL", ""],
+  ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", `: ${DEMANDS}`],
+  ["ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", `: ${REFUSES}`],
+])("after a handshake %s means %j", (code, meaning) => {
+  const error = Object.assign(new Error("of OpenSSL"), { code });
+  expect(tlsFailure(error, "app.example", false)).toBe(`TLS to upstream failed (${code})${meaning}`);
+});
+
 test("an error without a code is none of TLS", () => {
-  expect(tlsFailure(new Error("closed"), "app.example")).toBeUndefined();
+  expect(tlsFailure(new Error("closed"), "app.example", true)).toBeUndefined();
 });

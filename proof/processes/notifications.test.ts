@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { issue } from "../../testkit/certificates.js";
 import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
 import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/portico.js";
 import { freePort } from "../../testkit/ports.js";
+import { type TlsRecords, tlsRecordServer } from "../../testkit/tlsRecords.js";
 import { eventually } from "../../testkit/waiting.js";
 
 /** Notifications of a real master: its command, its events, and its death. */
@@ -75,6 +76,16 @@ async function cli(...args: string[]): Promise<{ code: number; text: string }> {
   return { code, text };
 }
 
+/** Of a process, so far. */
+function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+const TICK_MS = 10;
+/** Far below the time that a target has for its response. */
+const CPU_MS_MAX = 3_000;
+
 const hooked = (): string[] => got.filter(({ path }) => path === "/s3cr3t").map(({ body }) => body);
 
 test("`portico notify --test` says how each target took it, and shows no secret", async () => {
@@ -97,6 +108,26 @@ test("`portico notify --test` says how each target took it, and shows no secret"
     code: 1,
     text: expect.stringContaining("[control.no-notifications]"),
   });
+});
+
+test.each([
+  ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(10_000)],
+  ["session tickets", (records: TlsRecords) => records.tickets(5_000)],
+])("a target that floods its connection with %s does not hold the master", async (_, many) => {
+  const identity = await issue({ type: "ec", names: ["127.0.0.1"] });
+  const hostile = tlsRecordServer(identity, (tcp, records) => void tcp.write(many(records)));
+  await once(hostile.listen(0, "127.0.0.1"), "listening");
+  writeFileSync(join(folder, "roots.pem"), identity.cert);
+  const { port: of } = hostile.address() as AddressInfo;
+  writeFileSync(join(folder, "hook"), `https://127.0.0.1:${of}/s3cr3t\n`);
+  await Portico.start(config(), { env: env() });
+  const [master] = processes("master");
+  const before = cpuMs(master!);
+  const { code, text } = await cli("notify", "--test");
+  expect([code, text]).toEqual([1, expect.stringContaining("it sends too many TLS messages without data")]);
+  expect(text).not.toContain("s3cr3t");
+  expect(cpuMs(master!) - before).toBeLessThan(CPU_MS_MAX);
+  hostile.close();
 });
 
 test("what happens is told after a minute, and not again by a master that was killed", async () => {

@@ -101,6 +101,7 @@ export class Http2Client extends Client {
       throw new Violation(`a second head on the stream of exchange ${e}`);
     if (status < 200) {
       outcome.informational.push(status);
+      if (status !== 100) outcome.informationalIds.push(fieldValue(fields, "x-id"));
       return;
     }
     Object.assign(outcome, { status, fields });

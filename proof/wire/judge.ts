@@ -101,6 +101,8 @@ function judgeUpstream({ played, script, exchange, seen, over, sentWhole }: Fact
 
 function judgeClient(facts: Facts): string[] {
   const { outcome, id } = facts;
+  const others = outcome.informationalIds.find((one) => one !== undefined && one !== id);
+  if (others !== undefined) return [`got an interim response of ${others}`];
   if (outcome.id === id) return judgeOwn(facts);
   if (outcome.id !== undefined) return [`got the response of ${outcome.id}`];
   const { own } = facts.exchange.to;
@@ -176,6 +178,9 @@ function judgeProxys(facts: Facts, expected: Buffer | undefined): string[] {
   const { outcome, exchange } = facts;
   if (facts.over) return ["a response although the connection was over"];
   if (isTunnelUnopened(facts)) return ["a tunnel is granted that nobody opens"];
+  // A redirect keeps the path, which has the id.
+  if (outcome.location !== undefined && !outcome.location.endsWith(`/${facts.id}`))
+    return [`got the redirect of another request: ${outcome.location}`];
   const connects = facts.script.protocol === "h2" && exchange.upgrade;
   const whole = exchange.method === "HEAD" && !connects ? NONE : expected;
   return judgeBody(outcome, outcome.status === 200 ? whole : undefined, {

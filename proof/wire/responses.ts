@@ -15,6 +15,8 @@ import {
 export class Outcome {
   /** Statuses of informational responses before the final one. */
   readonly informational: number[] = [];
+  /** Whose they say to be. */
+  readonly informationalIds: (string | undefined)[] = [];
   startLine = "";
   fields: readonly Field[] = [];
   /** What has no head ends with its connection. HTTP/2 frames it itself. */
@@ -41,6 +43,11 @@ export class Outcome {
   /** Whose response it says to be. */
   get id(): string | undefined {
     return fieldValue(this.fields, "x-id");
+  }
+
+  /** Where a redirect leads. */
+  get location(): string | undefined {
+    return fieldValue(this.fields, "location");
   }
 
   /** Whether it says that the connection closes. */
@@ -90,6 +97,7 @@ export class ResponseReader implements MessageSink {
     // 101 is final: what follows is not an HTTP message any more.
     if (status !== undefined && status >= 100 && status < 200 && status !== 101) {
       outcome.informational.push(status);
+      if (status !== 100) outcome.informationalIds.push(fieldValue(head.fields, "x-id"));
       return "head";
     }
     const method = this.methods[this.at] ?? "GET";

@@ -48,7 +48,7 @@ function partsOf(id: string, exchange: ExchangeScript): { parts: readonly Buffer
   if (flaw === "silence") return { parts: [], unheld: 0 };
   if (flaw === "garbage") return { parts: [Buffer.from("garbage\r\n\r\n")], unheld: 0 };
   const informational = response.informational.map((status) =>
-    Buffer.from(`HTTP/1.1 ${status} Wait\r\n${HINTS[status] ?? ""}\r\n`),
+    Buffer.from(`HTTP/1.1 ${status} Wait\r\nX-Id: ${id}\r\n${HINTS[status] ?? ""}\r\n`),
   );
   const status = flaw === "switch" ? 101 : response.status;
   const switches = status === 101;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { Agent, request } from "node:https";
-import { boundInformational, trusting } from "../tls/ownRequests.js";
+import { request } from "node:https";
+import { boundInformational, OwnAgent } from "../tls/ownRequests.js";
 import { VERSION } from "../../model/version.js";
 import { AcmeError } from "./acmeError.js";
 
@@ -34,7 +34,7 @@ export class Transport {
   /**
    * Keeps connections open: a handshake is the most expensive part of a request, and an order takes a dozen requests.
    */
-  private agent: Agent | undefined;
+  private agent: OwnAgent | undefined;
 
   constructor(private readonly options: TransportOptions) {}
 
@@ -72,11 +72,7 @@ export class Transport {
       ...(body === undefined ? {} : { "content-type": "application/jose+json" }),
       ...more,
     };
-    this.agent ??= new Agent({
-      keepAlive: true,
-      timeout: IDLE_MS,
-      ...trusting(roots),
-    });
+    this.agent ??= new OwnAgent(roots, { keepAlive: true, timeout: IDLE_MS });
     const { agent } = this;
     return new Promise((resolve, reject) => {
       let responded = false;

@@ -4,7 +4,7 @@ import type { NotificationTargetConfig } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import type { FindCredential } from "../load/credentials.js";
 import { notificationSecrets } from "../load/notificationFiles.js";
-import { boundInformational, trusting } from "../tls/ownRequests.js";
+import { boundInformational, OwnAgent } from "../tls/ownRequests.js";
 import { type Digest, type Message, messageOf, pingOf } from "./messages.js";
 import type { Told } from "./notice.js";
 
@@ -187,8 +187,7 @@ function send(
         ...headers,
         ...(body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }),
       },
-      agent: false,
-      ...trusting(roots),
+      agent: new OwnAgent(roots),
     };
     const done = (taken: Taken): void => {
       clearTimeout(timer);
@@ -225,10 +224,11 @@ function hintOf(status: number): string {
 }
 
 /** Node's own messages may have the host of the URL, which is part of the secret. */
-function reasonOf({ code = "", errno }: NodeJS.ErrnoException): string {
+function reasonOf({ code = "", errno, message }: NodeJS.ErrnoException): string {
+  if (code === "ERR_TLS_FLOOD") return message;
   if (/^(?:DEPTH_|SELF_|UNABLE_)/.test(code))
     return `its certificate is not trusted (${code}): one of a private authority needs \`roots\``;
-  if (/^(?:ERR_TLS|CERT_)/.test(code)) return `its certificate is not trusted (${code})`;
+  if (/^(?:ERR_TLS_CERT_|CERT_)/.test(code)) return `its certificate is not trusted (${code})`;
   if (code === "ENOTFOUND") return "its name has no address (ENOTFOUND)";
   const words = getSystemErrorMap().get(errno ?? 0)?.[1];
   return `it cannot be reached (${words ?? (code === "" ? "the connection failed" : code)})`;

@@ -165,12 +165,14 @@ export class ServerCheck {
       const stop = whenLate(timeoutMs, () => done(`no response within ${timeoutMs} ms`));
       signal.addEventListener("abort", aborted);
       const errored = (error: NodeJS.ErrnoException): void =>
-        done((tls && tlsFailure(error, tls.name)) ?? error.code ?? "the connection failed");
+        done((tls && tlsFailure(error, tls.name, opening)) ?? error.code ?? "the connection failed");
       socket.on("error", errored);
       if (tls) tcp.on("error", errored);
       socket.on("close", () => done("it closed the connection without a response"));
       socket.on("end", () => done("it closed the connection without a response"));
+      let opening = true;
       socket.once(tls ? "secureConnect" : "connect", () => {
+        opening = false;
         if (health.tcp) return done();
         if (tls) socket.uncork();
         socket.write(this.request);

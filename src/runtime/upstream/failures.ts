@@ -53,7 +53,7 @@ export function socketFailed(
     doing,
     responded,
   );
-  const ofTls = tls && tlsFailure(error, tls.name);
+  const ofTls = tls && tlsFailure(error, tls.name, opening);
   const token = opening ? connectToken(error, tls !== undefined) : failed.token;
   return { status: 502, message: ofTls ?? failed.message, token };
 }
@@ -133,10 +133,15 @@ function systemError({ errno = 0, code }: { errno?: number; code?: string }): st
  * Why TLS to an upstream failed and what to do about it, for the error log; undefined if it is not TLS that failed.
  *
  * @param name that the certificate has to be for
+ * @param opening whether the handshake is not over: after it, the same code of OpenSSL has another cause
  */
-export function tlsFailure(error: Error & { readonly code?: string }, name: string): string | undefined {
+export function tlsFailure(
+  error: Error & { readonly code?: string },
+  name: string,
+  opening: boolean,
+): string | undefined {
   const { code = "" } = error;
-  const known = FAILURES.find(({ codes }) => codes.test(code));
+  const known = FAILURES.find(({ codes, later }) => codes.test(code) && (opening || later === true));
   if (known !== undefined) {
     const [message, fix] = [known.message, known.fix].map((text) => text.replaceAll("{name}", name));
     return `TLS to upstream failed (${code}): ${message}; ${fix}`;
@@ -156,6 +161,8 @@ export function tlsToken(code: string): ErrorToken {
 interface Failure {
   /** Codes of Node and of OpenSSL's verification and alerts. */
   readonly codes: RegExp;
+  /** Also after the handshake: a TLS 1.3 server looks at the client's certificate when the client's handshake is over. */
+  readonly later?: true;
   readonly message: string;
   readonly fix: string;
 }
@@ -173,12 +180,12 @@ const FAILURES: readonly Failure[] = [
     fix: "set `tls.serverName` to a name of the certificate",
   },
   {
-    codes: /SELF_SIGNED_CERT|^UNABLE_TO_/,
+    codes: /SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)/,
     message: "its certificate is from an unknown authority",
     fix: "set `tls.caFile` to the authority's root certificate, and let the upstream send the intermediate certificates",
   },
   {
-    codes: /_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD_TOO_SMALL)$/,
+    codes: /_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|DATA_LENGTH_TOO_LONG|HTTP_REQUEST)$/,
     message: "it does not speak TLS on this port",
     fix: "use another port, or an `http` URL",
   },
@@ -189,16 +196,19 @@ const FAILURES: readonly Failure[] = [
   },
   {
     codes: /_ALERT_(?:CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)$/,
+    later: true,
     message: "it refuses the handshake, possibly because it requires a client certificate",
     fix: "set `tls.certificateFile` and `tls.privateKeyFile`",
   },
   {
     codes: /_ALERT_(?:UNKNOWN_CA|ACCESS_DENIED|CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE)/,
+    later: true,
     message: "it refuses the client certificate",
     fix: "let the upstream trust the authority of `tls.certificateFile`",
   },
   {
     codes: /^ERR_TLS_FLOOD$/,
+    later: true,
     message: "it sends too many TLS messages without data",
     fix: "repair or replace the upstream's TLS: it keeps the proxy busy",
   },

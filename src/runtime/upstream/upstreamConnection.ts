@@ -80,7 +80,6 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
     this.socket.on(tls ? "secureConnect" : "connect", () => guarded(this, this.connected));
     this.socket.on("end", () => guarded(this, this.ended));
     this.socket.on("error", (error) => guarded(this, this.errored, error));
-    if (tls) this.link.tcp.on("error", (error) => guarded(this, this.errored, error));
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
@@ -286,12 +285,18 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   private cut(inOrder: boolean): void {
     if (inOrder || "path" in this.address || (this.requestSent && this.request.framing.hasBody))
       this.socket.destroy();
-    else this.link.tcp.resetAndDestroy();
+    else {
+      this.link.tcp.resetAndDestroy();
+      // TLS may still have to read what came before an end.
+      this.socket.destroy();
+    }
   }
 
   private ended(): void {
     this.endArrived = true;
     if (this.input.hasUnread) return;
+    const { failure } = this.link;
+    if (failure !== undefined) return this.errored(failure);
     const { stage, endsByClose } = this.parser;
     if (stage === Stage.Body && endsByClose) return this.endedWithResponse();
     if (stage === Stage.Tunnel) return this.endTunnelled();

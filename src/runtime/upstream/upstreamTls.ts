@@ -1,12 +1,12 @@
 import { connect as connectTcp, isIP, type LookupFunction, type NetConnectOpts, type Socket } from "node:net";
-import { Duplex } from "node:stream";
+import type { Duplex } from "node:stream";
 import { checkServerIdentity, connect, type SecureContext, type TLSSocket } from "node:tls";
 import type { UpstreamTlsConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { keepReadableAfterWriteErrors } from "../sockets/node/peer.js";
 import { onRead, readInto } from "../sockets/node/reads.js";
-import { TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import type { ReceiveBuffer } from "../sockets/receiveBuffer.js";
+import { TlsCarrier } from "../tls/tlsCarrier.js";
 import { upstreamContext } from "../tls/tlsContexts.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 
@@ -73,6 +73,8 @@ export interface Link {
   readonly looksUp: boolean;
   /** Whether the upstream ended TLS before TCP; undefined without TLS. */
   readonly endedInOrder?: boolean;
+  /** Why it ended, if TLS shows only the end. */
+  readonly failure?: Error | undefined;
 }
 
 /** The current step until it is established, in nginx's words. */
@@ -115,18 +117,12 @@ type LinkOptions = NetConnectOpts & { readonly lookup?: LookupFunction | undefin
  */
 const IN_TURN = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 250 };
 
-/**
- * TLS over a TCP connection. Its bytes pass through here, and not directly between Node's handles, because Node reports
- * the end of TLS and the end of TCP alike: only their order shows whether the upstream ended its response
- * (`close_notify`; RFC 8446, 6.1), or the response was cut off.
- */
+/** TLS over a TCP connection. */
 export class TlsConnection implements Link {
   readonly socket: TLSSocket;
   readonly tcp: Socket;
-  endedInOrder = false;
   looksUp = false;
-  /** The end of TCP is the next thing that TLS is told. */
-  private tcpEnded = false;
+  private readonly carrier: TlsCarrier;
 
   constructor(
     tls: UpstreamTls,
@@ -135,69 +131,27 @@ export class TlsConnection implements Link {
     receive: (chunk: Buffer) => void,
     first?: Buffer,
   ) {
-    const carrier = new Duplex({
-      read: () => void tcp.resume(),
-      write: (chunk: Buffer, _, done) => void tcp.write(chunk, done),
-      writev: (chunks, done) => {
-        tcp.cork();
-        chunks.forEach(({ chunk }, i) => tcp.write(chunk, i === chunks.length - 1 ? done : undefined));
-        tcp.uncork();
-      },
-      final: (done) => void tcp.end(done),
-      destroy: (error, done) => {
-        tcp.destroy();
-        done(error);
-      },
-    });
-    const received = (bytes: number): boolean => {
-      const chunk = wire.subarray(0, bytes);
-      // A flowing stream decrypts the bytes at once; a paused stream keeps them, so they are copied out of the shared
-      // buffer.
-      const flows = carrier.readableFlowing === true && carrier.readableLength === 0;
-      if (!carrier.push(flows ? chunk : Buffer.from(chunk))) tcp.pause();
-      else if (flows && overhead?.isFlood() === true) this.socket.destroy(new TlsFlood());
-      return true;
-    };
-    const tcp = connectTcp({ ...options, onread: { buffer: wire, callback: received } });
-    this.tcp = tcp;
+    const carrier = new TlsCarrier(options, false);
+    this.carrier = carrier;
+    this.tcp = carrier.tcp;
     noteLookup(this, options);
-    keepReadableAfterWriteErrors(tcp);
-    if (first !== undefined) tcp.write(first);
-    tcp.on("end", () => void carrier.push(null));
-    // Before TLS learns of this end: what came before it has then passed TLS, however long that took.
-    carrier.on("end", () => (this.tcpEnded = true));
+    if (first !== undefined) this.tcp.write(first);
     this.socket = tls.begin(carrier);
-    let overhead: TlsOverhead | undefined = undefined;
-    this.socket.once("secureConnect", () => (overhead = new TlsOverhead(tcp)));
-    tcp.on("close", () => this.socket.destroy());
-    this.noteEnd();
+    carrier.begin(this.socket);
     const take = (chunk: Buffer): void => {
-      overhead?.took(chunk.length);
+      carrier.took(chunk);
       receive(chunk);
     };
-    if (!readInto(this.socket, buffer, take)) this.socket.on("data", take);
+    if (!readInto(this.socket, buffer, take)) this.socket.on("data", receive);
     // Nothing is sent to an upstream before its certificate is verified.
     this.socket.cork();
   }
 
-  /**
-   * The order is judged where both ends enter TLS: behind it, and while its reader pauses, either may be late. Only a
-   * flowing stream shows its end to a reader, so the end is seen where it is pushed.
-   */
-  private noteEnd(): void {
-    const { socket } = this;
-    const push = socket.push.bind(socket);
-    socket.push = (chunk, encoding) => {
-      if (chunk === null) this.endedInOrder = !this.tcpEnded;
-      return push(chunk, encoding);
-    };
+  get endedInOrder(): boolean {
+    return this.carrier.endedInOrder;
+  }
+
+  get failure(): Error | undefined {
+    return this.carrier.failure;
   }
 }
-
-/** An upstream could otherwise keep a worker busy with a response that never goes on. */
-class TlsFlood extends Error {
-  readonly code = "ERR_TLS_FLOOD";
-}
-
-/** Encrypted bytes of the current read, shared by all connections. */
-const wire = Buffer.allocUnsafeSlow(65_536);
