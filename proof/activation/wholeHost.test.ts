@@ -195,7 +195,7 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
      "web.service.d/portico.conf",
    ]
   `);
-  expect(below(STORE)).toMatchInlineSnapshot(`["blobs","command","programs","state.json"]`);
+  expect(below(STORE)).toMatchInlineSnapshot(`["blobs","command","logs.json","programs","state.json"]`);
   expect(plain(host.read(`${STORE}/programs`))).toMatchInlineSnapshot(`
    "NODE
    /usr/lib/portico/portico.mjs
@@ -252,7 +252,7 @@ portico.service said:
   expect([host.below("/etc/portico"), host.below(UNITS), below(STORE)]).toEqual([
     [],
     [],
-    ["blobs", "command", "programs"],
+    ["blobs", "command", "logs.json", "programs"],
   ]);
 });
 
@@ -903,7 +903,10 @@ describe("cut off by a kill", () => {
     host.deliver(one, UNPROBED);
     await host.cutOff("activate", { incoming: INCOMING });
     expect((await host.call("recover")).value as object).toEqual({ kind: "activation", problems: [] });
-    expect([host.exists(CONFIG), below(STORE)]).toEqual([false, ["blobs", "command", "programs"]]);
+    expect([host.exists(CONFIG), below(STORE)]).toEqual([
+      false,
+      ["blobs", "command", "logs.json", "programs"],
+    ]);
   });
 
   test("a deactivation is finished; a content that is gone is named", async () => {
@@ -1025,7 +1028,7 @@ describe("the running proxy", () => {
       command: "notify",
       rolledBack: { reason: expect.stringContaining("systemctl reload portico.service: ") },
     });
-    expect(below(STORE)).toEqual(["blobs", "command", "programs", "state.json"]);
+    expect(below(STORE)).toEqual(["blobs", "command", "logs.json", "programs", "state.json"]);
   });
 
   test("has no certificate from its authority yet", async () => {

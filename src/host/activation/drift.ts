@@ -46,6 +46,7 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
   };
   const last = await read(store.readState());
   const journal = await read(store.readJournal());
+  await read(store.readLogs());
   const deployment = last?.deployment ?? documentOnHost();
   if (deployment === undefined && findings.length === 0) return undefined;
   const lost = await lostCommand(store);
