@@ -1665,6 +1665,41 @@ test("a directory of a static route that others cannot read is told of, and stay
   expect(statSync(host.at(image)).mode & 0o7777).toBe(0o600);
 });
 
+test("an image that the activation requests, and others cannot read, is named before anything is started", async () => {
+  const [media, image] = ["/opt/sync/media", "/opt/sync/media/icons/a.png"];
+  rmSync(host.at(media), { recursive: true, force: true });
+  host.write(image, "x");
+  chmodSync(host.at(image), 0o600);
+  const probed = (more: object = {}): Partial<DeploymentInput> => ({
+    services: SERVICES,
+    expect: siteExpect({ mode: "tls", host: "files.example.org" }),
+    trees: fileSyncTrees({ directory: media }, false),
+    ...more,
+  });
+  const unreadable = async (more?: object): Promise<unknown> => {
+    host.deliver(one, probed(more));
+    const { problems, threw } = await host.activate({ dryRun: true });
+    expect(threw).toBeUndefined();
+    return problems?.map(({ code, path, fix }) => [code, path, fix]);
+  };
+  const fix = `chmod -R o+rX ${media}, or have the activation do so: \`fixMedia: true\``;
+  expect(await unreadable()).toEqual([["files.unreadable", image, fix]]);
+  // What the activation itself repairs, or does not ask for, is no obstacle.
+  expect(await unreadable({ trees: fileSyncTrees({ directory: media }, true) })).toBeUndefined();
+  expect(await unreadable({ probe: { enabled: false } })).toBeUndefined();
+  chmodSync(host.at(image), 0o644);
+  chmodSync(host.at("/opt/sync/media/icons"), 0o700);
+  expect(await unreadable()).toEqual([["files.unreadable", "/opt/sync/media/icons", fix]]);
+  chmodSync(host.at("/opt/sync/media/icons"), 0o755);
+  chmodSync(host.at("/opt/sync"), 0o700);
+  expect(await unreadable()).toEqual([["files.unreadable", "/opt/sync", "chmod o+rx '/opt/sync'"]]);
+  chmodSync(host.at("/opt/sync"), 0o755);
+  // The application's later changes of a directory that is served already are no veto.
+  await activated(one, { ...probed(), probe: { enabled: false } });
+  chmodSync(host.at(image), 0o600);
+  expect(await unreadable()).toBeUndefined();
+});
+
 test("the application's settings and media are changed, restored after a failure, and undone", async () => {
   const conf = "/opt/sync/conf";
   const paths = {

@@ -18,7 +18,7 @@ import { replayGate } from "./replayGate.js";
 import { rollBack, tellOfRollBack } from "./rollBack.js";
 import { formatStep } from "./serviceSteps.js";
 import { planOpenings } from "./openDirectories.js";
-import { formatMode, mergeModes, ownTrees, planModes, unreadable } from "./treeModes.js";
+import { formatMode, mergeModes, ownTrees, planModes, unreadable, unreadableImage } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
 import { logsToBe, rememberLogs, settleLogs } from "./logs.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
@@ -164,6 +164,9 @@ async function makePlan(
   const inTheWay = [
     ...(await missingRoom(store, delivered, files, settings.plan)),
     ...(systemd ? await unopenable(delivered, steps) : []),
+    ...(systemd && checked.config !== undefined
+      ? await unreadableImage(store, deployment, checked.config, last?.deployment)
+      : []),
     ...(systemd ? await foreignDirectories(files.map(({ path }) => path)) : []),
   ];
   if (inTheWay.length > 0) throw new ProblemError(inTheWay);
