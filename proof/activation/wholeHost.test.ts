@@ -744,16 +744,16 @@ describe("refused before anything is touched:", () => {
     host.says("keepalived", "", 127);
     // Only what is said of keepalived is another.
     const missing = (await host.activate()).problems!;
-    expect(missing.filter(({ path }) => path.startsWith("keepalived"))).toEqual([
+    expect(missing.filter(({ path }) => path === "host")).toEqual([
       expect.objectContaining({
-        code: "activation.command-failed",
-        fix: "Install Debian's package `keepalived` on the host.",
-        message: "failed with status 127: ",
+        code: "host.no-program",
+        fix: "Install the package on the host: `apt-get install keepalived`. Then apply again.",
+        message: "does not have the program `keepalived`",
       }),
     ]);
     expect(missing.map(({ path }) => path).slice(3)).toEqual([
       "nft --check /etc/portico/firewall.nft",
-      "keepalived -t /etc/portico/keepalived.conf",
+      "host",
       "services.daemons[0].unit",
       "services.keepalived",
       "dav.service",
