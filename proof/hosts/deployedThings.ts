@@ -92,6 +92,7 @@ function file(path: string): ThingBroken[] {
     broken("foreign", `chown 65534:65534 ${path}`),
     broken("unreadable", `chmod 000 ${path}`),
     broken("replaced", `rm ${path}; mkdir ${path}`),
+    broken("looped", `rm ${path}; ln -s ${path} ${path}`),
   ];
 }
 
