@@ -1389,6 +1389,20 @@ describe("detached from its caller", () => {
   });
 });
 
+test("where the host's own Node is lost with the runtime, each fix begins with Node", async () => {
+  const node = "/opt/portico/node";
+  host.write(node, "node", 0o755);
+  const unit = { role: "unit", content: `[Service]\nExecStart=${node} ${RUNTIME} serve\n` } as const;
+  await activated({ ...one, [`${UNITS}/portico.service`]: unit });
+  const fixOfRuntime = async (): Promise<unknown> =>
+    ((await drift()) as SeenDrift["drift"]).files.find(({ at }) => at === RUNTIME)?.fix;
+  rmSync(host.at(RUNTIME));
+  const again = "NODE /root/entry.js activate --again";
+  expect(await fixOfRuntime()).toMatch(/^\S+( \S+)? activate --again$/);
+  rmSync(host.at(node));
+  expect(await fixOfRuntime()).toBe(`install -D -m 0755 NODE ${node}, then ${again}`);
+});
+
 test("the command of a deployment runs by its programs, as far as it has some", async () => {
   const node = "/usr/lib/portico/node";
   await activated({ ...one, [node]: { role: "node", mode: "0755", content: "node" } });
