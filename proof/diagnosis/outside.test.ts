@@ -1,4 +1,8 @@
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { run } from "../../src/host/diagnosis/command.js";
 import { testWith } from "../../testkit/testWith.js";
 import { ipv4Routes, ipv6Routes, lostRoutes } from "../../src/host/diagnosis/defaultRoutes.js";
 import type { Evidence } from "../../src/host/diagnosis/evidence.js";
@@ -135,6 +139,13 @@ testWith("root", "iptables-legacy")(
     ]);
   },
 );
+
+test("a program that is a link to itself gives no answer, as one that does not exist", async () => {
+  const loop = join(mkdtempSync(join(tmpdir(), "portico-loop-")), "nft");
+  symlinkSync(loop, loop);
+  for (const program of [loop, "/none/nft"]) expect(await run([program], 5)).toMatchObject({ code: 127 });
+  rmSync(dirname(loop), { recursive: true });
+});
 
 test("default routes of the kernel's lists, and those that are lost", () => {
   const ipv4 = ipv4Routes(
