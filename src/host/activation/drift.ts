@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import type { Drift, Finding } from "../diagnosis/evidence.js";
 import {
@@ -105,7 +105,9 @@ function lostNode(store: Store, deployment: Deployment | undefined): string {
   const { files = [], services } = deployment ?? {};
   const unit = files.find(({ path }) => path.endsWith(`/${services?.proxy.service}`));
   const text =
-    unit && existsSync(store.blob(unit.sha256)) ? readFileSync(store.blob(unit.sha256), "utf8") : "";
+    unit && existsSync(store.blob(unit.sha256))
+      ? readTrustedSync(store.blob(unit.sha256)).toString("utf8")
+      : "";
   const [, node] = /^ExecStart=(\/\S+)/m.exec(text) ?? [];
   const broken = node && !files.some(({ path }) => path === node) ? brokenProgram(node) : undefined;
   return broken === undefined ? "" : `${broken.fix}, then `;
