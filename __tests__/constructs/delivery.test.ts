@@ -216,6 +216,23 @@ describe("delivery over ssh", () => {
     expect(staging.provisioner[1]["remote-exec"].connection.private_key).toBe("${var.key}");
   });
 
+  test("asks a new machine for the programs of a firewall before it sends anything", () => {
+    const asked = [{}, { firewall: {} }, { firewall: { nftPath: "/opt/nft" } }].map((props) => {
+      const stack = newStack();
+      overSsh({}, props, stack);
+      const { provisioner } = dataResource(synthesize(stack), "files_Host_Staging");
+      const script = (provisioner as { "remote-exec": { inline: string[] } }[])[1]!["remote-exec"].inline.at(
+        -1,
+      )!;
+      return script.split("\n").find((line) => line.includes("[host.no-program]"));
+    });
+    expect(asked).toEqual([
+      undefined,
+      expect.stringMatching(/^\[ -x \/usr\/sbin\/nft \] \|\| /),
+      expect.stringMatching(/^\[ -x \/opt\/nft \] \|\| /),
+    ]);
+  });
+
   /** Every connection of a synthesized stack, with where it stands. */
   function connections(value: unknown, at = ""): [string, Record<string, unknown>][] {
     if (typeof value !== "object" || value === null) return [];

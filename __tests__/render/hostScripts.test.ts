@@ -27,7 +27,7 @@ import {
   REMOVE_UPLOAD,
   removeLoginDirectory,
 } from "../../src/render/hostScripts.js";
-import { type Machine, machineScript, rootScript } from "../../src/render/hostSupport.js";
+import { type Machine, machineScript, programScript, rootScript } from "../../src/render/hostSupport.js";
 import { COMMAND_SCRIPT } from "../../src/render/programScripts.js";
 import { quote } from "../../src/render/shell.js";
 
@@ -88,6 +88,10 @@ describe("what a host or a user is not, a script says with its code", () => {
       machineScript("x86_64"),
       "host: has a processor that the delivered Node does not support [host.other-processor]",
     ],
+    [
+      programScript({ name: "nft", path: "/none/nft", from: "nftables" }),
+      "host: does not have the program `nft` [host.no-program]",
+    ],
     [rootScript(true), "delivery.user: may not use sudo without a password [delivery.no-root]"],
     [rootScript(false), "delivery.user: is not root, and the delivery does not use sudo [delivery.no-root]"],
   ])("%#", (script, message) => {
@@ -102,7 +106,8 @@ describe("what a host or a user is not, a script says with its code", () => {
 
   test("and nothing of one that is as it should be", () => {
     const machine = os.machine() as Machine;
-    expect(sh(`${machineScript(machine)}\n${rootScript(process.geteuid!() !== 0)}`)).toMatchObject({
+    const sh_ = programScript({ name: "sh", path: "/bin/sh", from: "dash" });
+    expect(sh(`${sh_}${machineScript(machine)}\n${rootScript(process.geteuid!() !== 0)}`)).toMatchObject({
       stdout: "",
       stderr: "",
       status: 0,

@@ -69,6 +69,7 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/host/asOwner/modes.ts": "runs with the rights of the user whose files it opens",
   "src/host/diagnosis/accessLogFile.ts":
     "reads logs: without waiting, and behind no link where an activation does",
+  "src/host/diagnosis/legacyRules.ts": "procfs",
   "src/host/diagnosis/logFiles.ts": "reads logs: without waiting",
   "src/host/diagnosis/logState.ts": "reads files of the kernel below /proc",
   "src/host/diagnosis/emptyTrees.ts": "reads /etc/fstab and files of the kernel below /proc",
@@ -81,6 +82,7 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/host/activation/durableFiles.ts": "writes deployed files, where preconditions.ts allows it",
   "src/host/activation/fileState.ts":
     "hashes deployed files and uploads: without waiting, and shows no content",
+  "src/host/activation/logs.ts": "the store, and a file below /etc that only root can change",
   "src/host/activation/lock.ts": "locks a file of the store, which only root can enter",
   "src/host/activation/preconditions.ts": "reads uploads, whose hashes are known",
   "src/host/activation/room.ts": "reads uploads, whose hashes are known",

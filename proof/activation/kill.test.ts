@@ -264,7 +264,11 @@ test("an activation, killed at any change", async () => {
     await site.activate();
     expect(site.lines.filter((line) => line.includes("another program or person"))).toEqual([]);
     expect([at, site.snapshot()]).toEqual([at, n % 2 === 0 ? old : fresh]);
-    expect(readdirSync(site.at("/var/lib/portico/deployment")).sort()).toEqual(["blobs", "state.json"]);
+    expect(readdirSync(site.at("/var/lib/portico/deployment")).sort()).toEqual([
+      "blobs",
+      "logs.json",
+      "state.json",
+    ]);
     site.remove();
   }
   template.remove();

@@ -195,7 +195,7 @@ test("a first activation, a second one that has nothing to do, and a deactivatio
      "web.service.d/portico.conf",
    ]
   `);
-  expect(below(STORE)).toMatchInlineSnapshot(`["blobs","command","programs","state.json"]`);
+  expect(below(STORE)).toMatchInlineSnapshot(`["blobs","command","logs.json","programs","state.json"]`);
   expect(plain(host.read(`${STORE}/programs`))).toMatchInlineSnapshot(`
    "NODE
    /usr/lib/portico/portico.mjs
@@ -252,7 +252,7 @@ portico.service said:
   expect([host.below("/etc/portico"), host.below(UNITS), below(STORE)]).toEqual([
     [],
     [],
-    ["blobs", "command", "programs"],
+    ["blobs", "command", "logs.json", "programs"],
   ]);
 });
 
@@ -744,16 +744,16 @@ describe("refused before anything is touched:", () => {
     host.says("keepalived", "", 127);
     // Only what is said of keepalived is another.
     const missing = (await host.activate()).problems!;
-    expect(missing.filter(({ path }) => path.startsWith("keepalived"))).toEqual([
+    expect(missing.filter(({ path }) => path === "host")).toEqual([
       expect.objectContaining({
-        code: "activation.command-failed",
-        fix: "Install Debian's package `keepalived` on the host.",
-        message: "failed with status 127: ",
+        code: "host.no-program",
+        fix: "Install the package on the host: `apt-get install keepalived`. Then apply again.",
+        message: "does not have the program `keepalived`",
       }),
     ]);
     expect(missing.map(({ path }) => path).slice(3)).toEqual([
       "nft --check /etc/portico/firewall.nft",
-      "keepalived -t /etc/portico/keepalived.conf",
+      "host",
       "services.daemons[0].unit",
       "services.keepalived",
       "dav.service",
@@ -903,7 +903,10 @@ describe("cut off by a kill", () => {
     host.deliver(one, UNPROBED);
     await host.cutOff("activate", { incoming: INCOMING });
     expect((await host.call("recover")).value as object).toEqual({ kind: "activation", problems: [] });
-    expect([host.exists(CONFIG), below(STORE)]).toEqual([false, ["blobs", "command", "programs"]]);
+    expect([host.exists(CONFIG), below(STORE)]).toEqual([
+      false,
+      ["blobs", "command", "logs.json", "programs"],
+    ]);
   });
 
   test("a deactivation is finished; a content that is gone is named", async () => {
@@ -1025,7 +1028,7 @@ describe("the running proxy", () => {
       command: "notify",
       rolledBack: { reason: expect.stringContaining("systemctl reload portico.service: ") },
     });
-    expect(below(STORE)).toEqual(["blobs", "command", "programs", "state.json"]);
+    expect(below(STORE)).toEqual(["blobs", "command", "logs.json", "programs", "state.json"]);
   });
 
   test("has no certificate from its authority yet", async () => {
@@ -1386,6 +1389,20 @@ describe("detached from its caller", () => {
   });
 });
 
+test("where the host's own Node is lost with the runtime, each fix begins with Node", async () => {
+  const node = "/opt/portico/node";
+  host.write(node, "node", 0o755);
+  const unit = { role: "unit", content: `[Service]\nExecStart=${node} ${RUNTIME} serve\n` } as const;
+  await activated({ ...one, [`${UNITS}/portico.service`]: unit });
+  const fixOfRuntime = async (): Promise<unknown> =>
+    ((await drift()) as SeenDrift["drift"]).files.find(({ at }) => at === RUNTIME)?.fix;
+  rmSync(host.at(RUNTIME));
+  const again = "NODE /root/entry.js activate --again";
+  expect(await fixOfRuntime()).toMatch(/^\S+( \S+)? activate --again$/);
+  rmSync(host.at(node));
+  expect(await fixOfRuntime()).toBe(`install -D -m 0755 NODE ${node}, then ${again}`);
+});
+
 test("the command of a deployment runs by its programs, as far as it has some", async () => {
   const node = "/usr/lib/portico/node";
   await activated({ ...one, [node]: { role: "node", mode: "0755", content: "node" } });
@@ -1660,6 +1677,41 @@ test("a directory of a static route that others cannot read is told of, and stay
     `chmod o+r '${image}'`,
   ]);
   expect(statSync(host.at(image)).mode & 0o7777).toBe(0o600);
+});
+
+test("an image that the activation requests, and others cannot read, is named before anything is started", async () => {
+  const [media, image] = ["/opt/sync/media", "/opt/sync/media/icons/a.png"];
+  rmSync(host.at(media), { recursive: true, force: true });
+  host.write(image, "x");
+  chmodSync(host.at(image), 0o600);
+  const probed = (more: object = {}): Partial<DeploymentInput> => ({
+    services: SERVICES,
+    expect: siteExpect({ mode: "tls", host: "files.example.org" }),
+    trees: fileSyncTrees({ directory: media }, false),
+    ...more,
+  });
+  const unreadable = async (more?: object): Promise<unknown> => {
+    host.deliver(one, probed(more));
+    const { problems, threw } = await host.activate({ dryRun: true });
+    expect(threw).toBeUndefined();
+    return problems?.map(({ code, path, fix }) => [code, path, fix]);
+  };
+  const fix = `chmod -R o+rX ${media}, or have the activation do so: \`fixMedia: true\``;
+  expect(await unreadable()).toEqual([["files.unreadable", image, fix]]);
+  // What the activation itself repairs, or does not ask for, is no obstacle.
+  expect(await unreadable({ trees: fileSyncTrees({ directory: media }, true) })).toBeUndefined();
+  expect(await unreadable({ probe: { enabled: false } })).toBeUndefined();
+  chmodSync(host.at(image), 0o644);
+  chmodSync(host.at("/opt/sync/media/icons"), 0o700);
+  expect(await unreadable()).toEqual([["files.unreadable", "/opt/sync/media/icons", fix]]);
+  chmodSync(host.at("/opt/sync/media/icons"), 0o755);
+  chmodSync(host.at("/opt/sync"), 0o700);
+  expect(await unreadable()).toEqual([["files.unreadable", "/opt/sync", "chmod o+rx '/opt/sync'"]]);
+  chmodSync(host.at("/opt/sync"), 0o755);
+  // The application's later changes of a directory that is served already are no veto.
+  await activated(one, { ...probed(), probe: { enabled: false } });
+  chmodSync(host.at(image), 0o600);
+  expect(await unreadable()).toBeUndefined();
 });
 
 test("the application's settings and media are changed, restored after a failure, and undone", async () => {

@@ -1,6 +1,13 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { run } from "../../src/host/diagnosis/command.js";
+import { testWith } from "../../testkit/testWith.js";
 import { ipv4Routes, ipv6Routes, lostRoutes } from "../../src/host/diagnosis/defaultRoutes.js";
 import type { Evidence } from "../../src/host/diagnosis/evidence.js";
 import { type ForeignRule, rulesAbout } from "../../src/host/diagnosis/foreignRules.js";
+import { legacyRulesAbout } from "../../src/host/diagnosis/legacyRules.js";
 import { clientAddresses } from "../../src/host/diagnosis/fromOutside.js";
 import { diagnose } from "../../src/host/diagnosis/rows.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
@@ -47,6 +54,97 @@ test("rules of other tables about the ports, with commands", () => {
   const vrrp =
     "ip filter ufw-user-input: ip protocol vrrp drop | all | nft delete rule ip filter ufw-user-input handle 8";
   expect(lines(true)).toEqual(found.toSpliced(2, 0, vrrp));
+});
+
+const SAVED = `*nat
+:PREROUTING ACCEPT [0:0]
+-A PREROUTING -p tcp -m tcp --dport 443 -j REDIRECT --to-ports 8443
+-A PREROUTING -p tcp -m tcp ! --dport 443 -j DNAT --to-destination 10.0.0.2
+-A OUTPUT -p tcp -m tcp --dport 443 -j REDIRECT --to-ports 8443
+COMMIT
+*filter
+:INPUT DROP [1:60]
+:FORWARD DROP [0:0]
+:ufw-user-input - [0:0]
+-A INPUT -p tcp -m multiport --dports 25,400:500 -m comment --comment "a b" -j REJECT --reject-with tcp-reset
+-A INPUT -s 198.51.100.7/32 -p tcp -m tcp --dport 80 -j DROP
+-A INPUT -p tcp -m tcp --dport 443 -j ACCEPT
+-A INPUT -p tcp -m tcp --dport 4430 -j DROP
+-A INPUT -p vrrp -j DROP
+COMMIT
+`;
+
+test("rules of iptables-legacy about the ports, with commands", () => {
+  const lines = (vrrp: boolean): string[] =>
+    legacyRulesAbout(SAVED, "iptables-legacy", [80, 443], vrrp).map(
+      ({ chain, text, isOfSome, fix }) =>
+        `${chain}: ${text} | ${isOfSome ? "some" : "all"} | ${fix.split(";")[0]}`,
+    );
+  const [redirect, reject, ban] = [
+    "-p tcp -m tcp --dport 443 -j REDIRECT --to-ports 8443",
+    '-p tcp -m multiport --dports 25,400:500 -m comment --comment "a b" -j REJECT --reject-with tcp-reset',
+    "-s 198.51.100.7/32 -p tcp -m tcp --dport 80 -j DROP",
+  ];
+  const found = [
+    `iptables-legacy nat PREROUTING: ${redirect} | all | iptables-legacy -t nat -D PREROUTING ${redirect}`,
+    "iptables-legacy filter INPUT: policy DROP | all | iptables-legacy -I INPUT -p tcp -m multiport --dports 80,443 -j ACCEPT",
+    `iptables-legacy filter INPUT: ${reject} | all | iptables-legacy -t filter -D INPUT ${reject}`,
+    `iptables-legacy filter INPUT: ${ban} | some | iptables-legacy -t filter -D INPUT ${ban}`,
+  ];
+  expect(lines(false)).toEqual(found);
+  const vrrp =
+    "iptables-legacy filter INPUT: -p vrrp -j DROP | all | iptables-legacy -t filter -D INPUT -p vrrp -j DROP";
+  expect(lines(true)).toEqual([...found, vrrp]);
+});
+
+testWith("root", "iptables-legacy")(
+  "the kernel's rules of iptables-legacy, and those that no program shows",
+  () => {
+    const code = `import("./src/host/diagnosis/legacyRules.ts").then(async (loaded) => {
+    const { legacyRules } = loaded.default ?? loaded;
+    const seen = [await legacyRules([443], false)];
+    process.env.PATH = "/none";
+    console.log(JSON.stringify([...seen, await legacyRules([443], false)]));
+  });`;
+    const inNetwork = (first: string): unknown =>
+      JSON.parse(
+        execFileSync(
+          "unshare",
+          [
+            "--net",
+            "sh",
+            "-ec",
+            `${first}\nexec "$@"`,
+            "sh",
+            process.execPath,
+            "--import",
+            "tsx",
+            "-e",
+            code,
+          ],
+          { encoding: "utf8" },
+        ),
+      );
+    const nothing = { rules: [] };
+    expect(inNetwork("")).toEqual([nothing, nothing]);
+    const rule = "-p tcp -m tcp --dport 443 -j DROP";
+    expect(inNetwork(`ip6tables-legacy -A INPUT ${rule}`)).toEqual([
+      { rules: [expect.objectContaining({ chain: "ip6tables-legacy filter INPUT", text: rule })] },
+      {
+        rules: [],
+        unseen: expect.stringMatching(
+          /^rules that could not be read: the tables filter of ip6tables-legacy \(/,
+        ),
+      },
+    ]);
+  },
+);
+
+test("a program that is a link to itself gives no answer, as one that does not exist", async () => {
+  const loop = join(mkdtempSync(join(tmpdir(), "portico-loop-")), "nft");
+  symlinkSync(loop, loop);
+  for (const program of [loop, "/none/nft"]) expect(await run([program], 5)).toMatchObject({ code: 127 });
+  rmSync(dirname(loop), { recursive: true });
 });
 
 test("default routes of the kernel's lists, and those that are lost", () => {
@@ -121,6 +219,18 @@ test.each<[what: string, seen: Partial<Evidence>, status: string, ...words: RegE
     { outside: { why: "no ip" }, foreignRules: [blocks] },
     "failed",
     /in the way of the front end's ports[^]*not asked from outside: no ip/,
+  ],
+  [
+    "rules that could not be read",
+    { outside: { why: "no ip" }, rulesUnseen: "rules that could not be read: the tables filter" },
+    "not asked",
+    /not asked from outside: no ip; rules that could not be read: the tables filter/,
+  ],
+  [
+    "something in the way, maybe a rule that could not be read",
+    { ...asked(closed), rulesUnseen: "rules that could not be read: the tables filter" },
+    "failed",
+    /^other machines do not get[^]*the tables filter/,
   ],
   [
     "a rule that drops VRRP",

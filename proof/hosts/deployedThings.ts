@@ -92,6 +92,7 @@ function file(path: string): ThingBroken[] {
     broken("foreign", `chown 65534:65534 ${path}`),
     broken("unreadable", `chmod 000 ${path}`),
     broken("replaced", `rm ${path}; mkdir ${path}`),
+    broken("looped", `rm ${path}; ln -s ${path} ${path}`),
   ];
 }
 
@@ -199,7 +200,7 @@ export const BY_HAND: Readonly<Record<string, ByHand>> = Object.fromEntries([
     reason: "Node, which is in the directory, is not part of this deployment",
     remedy: "install Node again, then what `portico doctor` prints",
     does: "rm -rf /usr/lib/portico; install -D -m 0755 /root/node /usr/lib/portico/node",
-  }),
+  }).filter(([name]) => !/: (?:absent|empty)$/.test(name)),
   ...lost("/srv/sync/media", {
     reason: "the files are the application's",
     remedy: "mount the disk, or put the files back",

@@ -4,6 +4,7 @@ import { isLoopback } from "../model/index.js";
 import { Listener } from "./listener.js";
 import { proxyOf } from "./proxyScope.js";
 import { warn } from "./warn.js";
+import { needProgram } from "./delivery/neededPrograms.js";
 import { freeId } from "./constructIds.js";
 import { DATABASE_PORT } from "../model/host.js";
 import { CIDR } from "../model/fields.js";
@@ -27,6 +28,7 @@ import {
   type FirewallRules,
   firewallUnit,
   isProgramPath,
+  NFT,
   noEffectProblems,
   renderFirewall,
   renderUnit,
@@ -89,6 +91,7 @@ export class Firewall extends Construct {
     const content = (): string => renderAroundTokens(firewallRules(props), renderFirewall);
     this.ruleSet = new HostFile(this, "RuleSet", { host, path, content, role: "firewall" });
     this.ruleSet.checkLate(() => lateFirewallChecks(this.node.path, firewallInput(props)));
+    needProgram(host, { ...NFT, path: nftPath });
     this.unit = new SystemdUnit(this, "Unit", {
       host,
       directory: props.unitDirectory,

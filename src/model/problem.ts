@@ -137,6 +137,7 @@ export const PROBLEM_CODES = {
   "host.old-systemd": "Deploy to Debian 12 or Ubuntu 22.04, or to a later release.",
   "host.other-processor":
     "Set `platform` of `NodeRuntime.pinned` to the host's platform: `linux-x64` for x86_64, `linux-arm64` for aarch64.",
+  "host.no-program": "Install the package that contains the program.",
   "host.bad-virtual-address": "Use a free IPv4 address of the network that both hosts are in.",
   "pair.no-ssh":
     "Set `delivery: Delivery.ssh({ … })` for each host: the two hosts exchange a secret over ssh.",

@@ -1,5 +1,5 @@
-import { problem } from "../model/index.js";
-import { refusal } from "./shell.js";
+import { type Problem, problem } from "../model/index.js";
+import { quote, refusal } from "./shell.js";
 
 /**
  * Requirements of a host, as shell scripts that a delivery runs before it sends anything. They end with status 1 and a
@@ -40,6 +40,30 @@ export function machineScript(machine: Machine): string {
   );
   return `[ "$(uname -m)" = ${machine} ] || ${refusal(other, '"$(uname -m)"')}`;
 }
+
+/** A program of the host's distribution. */
+export interface NeededProgram {
+  readonly name: string;
+  readonly path: string;
+  /** The package that contains it. */
+  readonly from: string;
+}
+
+/** Refuses a host without a program. */
+export function programScript({ path, ...program }: NeededProgram): string {
+  return `[ -x ${quote(path)} ] || ${refusal(missingProgram(program))}\n`;
+}
+
+export function missingProgram({ name, from }: Omit<NeededProgram, "path">): Problem {
+  const fix = `Install the package on the host: \`apt-get install ${from}\`. Then apply again.`;
+  return problem("host.no-program", "host", `does not have the program \`${name}\``, { fix });
+}
+
+/** Loads the rules of a firewall. */
+export const NFT = { name: "nft", from: "nftables" } as const;
+
+/** Holds the address that the hosts of a pair share. */
+export const KEEPALIVED = { name: "keepalived", from: "keepalived" } as const;
 
 /** Refuses a user without root's rights. */
 export function rootScript(sudo: boolean): string {

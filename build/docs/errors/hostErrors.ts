@@ -66,6 +66,13 @@ export const HOST_ERRORS = {
     { received: '"x86_64"', allowed: "aarch64" },
   ),
   ...seen(
+    "host.no-program",
+    "The host lacks a program that the deployment needs and does not contain. A delivery over ssh to a new machine asks before it sends anything; otherwise the activation asks, before it changes anything.",
+    "host",
+    "does not have the program `nft`",
+    { fix: "Install the package on the host: `apt-get install nftables`. Then apply again." },
+  ),
+  ...seen(
     "delivery.no-room",
     "A file does not fit on the host. It was not uploaded.",
     "/var/lib/portico/incoming",

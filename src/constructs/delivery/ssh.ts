@@ -2,6 +2,7 @@ import {
   type TerraformMetaArguments,
   type FileProvisioner,
   Fn,
+  Lazy,
   type RemoteExecProvisioner,
   TerraformLocal,
   type TerraformResource,
@@ -21,6 +22,7 @@ import {
   LOGIN_DIRECTORY_SCRIPT_PATH,
   machineScript,
   prepareScript,
+  programScript,
   receiveScript,
   REFUSE_OPEN_DIRECTORY,
   REMOVE_ENDED_SCRIPTS,
@@ -32,6 +34,7 @@ import {
   systemdScript,
   type UploadInput,
 } from "../../render/index.js";
+import { neededPrograms } from "./neededPrograms.js";
 import { refuse } from "../props/checks.js";
 import type {
   DeliveredActivation,
@@ -218,7 +221,10 @@ export class SshDelivery implements DeliveryWay {
     if (existing !== undefined) return existing as TerraformData;
     const deployment = this.deployment(host, scope);
     const supported = [rootScript(this.options.sudo === true), heredoc(systemdScript())];
-    const script = heredoc(prepareScript(this.scriptsInput(deployment, host)));
+    const produce = () => neededPrograms(host).map(programScript).join("");
+    const script = heredoc(
+      Lazy.stringValue({ produce }) + prepareScript(this.scriptsInput(deployment, host)),
+    );
     const make = this.asRoot(script, [REMOVE_UPLOAD, ...supported]);
     const { user = "root", machineId } = this.options;
     return new TerraformData(host, "Staging", {

@@ -2,7 +2,9 @@ import type { TerraformResource } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "../constructIds.js";
 import { reachableAt } from "../../model/index.js";
+import { needProgram } from "../delivery/neededPrograms.js";
 import {
+  KEEPALIVED,
   type AllowedPort,
   certificateCopiesUnit,
   type KeepalivedInput,
@@ -200,6 +202,7 @@ function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: Keepa
   const scope = new Construct(frontEnd, "Keepalived");
   const directory = proxy.paths.unitDirectory;
   const content = renderKeepalived(input);
+  needProgram(host, { ...KEEPALIVED, path: program });
   const file = new HostFile(scope, "Configuration", {
     host,
     path: KEEPALIVED_FILE,

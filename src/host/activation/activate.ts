@@ -18,9 +18,9 @@ import { replayGate } from "./replayGate.js";
 import { rollBack, tellOfRollBack } from "./rollBack.js";
 import { formatStep } from "./serviceSteps.js";
 import { planOpenings } from "./openDirectories.js";
-import { formatMode, mergeModes, ownTrees, planModes, unreadable } from "./treeModes.js";
+import { formatMode, mergeModes, ownTrees, planModes, unreadable, unreadableImage } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
-import { logsToBe } from "./logs.js";
+import { logsToBe, rememberLogs, settleLogs } from "./logs.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
 import {
   changesServices,
@@ -164,6 +164,9 @@ async function makePlan(
   const inTheWay = [
     ...(await missingRoom(store, delivered, files, settings.plan)),
     ...(systemd ? await unopenable(delivered, steps) : []),
+    ...(systemd && checked.config !== undefined
+      ? await unreadableImage(store, deployment, checked.config, last?.deployment)
+      : []),
     ...(systemd ? await foreignDirectories(files.map(({ path }) => path)) : []),
   ];
   if (inTheWay.length > 0) throw new ProblemError(inTheWay);
@@ -197,6 +200,7 @@ async function carryOutOrRollBack(
       : undefined;
   const journal = await journalOf(store, plan, delivered.deployment, last);
   await keepCommand(store, runningPrograms());
+  await rememberLogs(store, plan.logs);
   await store.writeJournal(journal);
   for (const line of [...plan.drift, ...plan.preview]) report(line);
   try {
@@ -215,10 +219,8 @@ async function carryOutOrRollBack(
     const notRestored = await rollBack(store, journal, last, changesServices(options.root), report, failed);
     if (last !== undefined) {
       await keepCommand(store, programsOf(last.deployment));
-      await store.writeState({ ...last, logs: withLogs(last, plan) });
+      if (changesServices(options.root)) await tellOfRollBack(last.deployment, reason, report);
     }
-    if (last !== undefined && changesServices(options.root))
-      await tellOfRollBack(last.deployment, reason, report);
     throw new ActivationFailed(reason, notRestored);
   }
 }
@@ -235,6 +237,7 @@ async function tidyUp(
     await store.closeJournal();
     await keepCommand(store, programsOf(state.deployment));
     await removeDirectories(store, state.directories);
+    await settleLogs(store, state.deployment, state.deployment);
     await store.collectGarbage(state, last, incoming);
   } catch (error) {
     report(`cleanup failed: ${(error as Error).message}`);
@@ -293,7 +296,6 @@ function goodState(
     document,
     before,
     directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
-    logs: withLogs(last, plan),
     settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
     modes: mergeModes(last?.modes ?? [], plan.modes),
     // An activation of the same deployment repairs the host: what the host has lost is not forgotten.
@@ -301,10 +303,6 @@ function goodState(
     filled: [...new Set([...(same?.filled ?? []), ...plan.filled])],
   };
 }
-
-const withLogs = (last: GoodState | undefined, { logs }: Plan): readonly string[] => [
-  ...new Set([...(last?.logs ?? []), ...logs]),
-];
 
 /** Whose the host is after an activation. */
 function identityOf(last: GoodState | undefined, options: ActivationOptions): Pick<GoodState, "identity"> {

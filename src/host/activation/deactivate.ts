@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { dirname } from "node:path";
 import type { Problem } from "../../model/index.js";
 import { READY_FILE } from "../../render/keepalived.js";
+import { FORMER_ROTATION_FILE } from "../../render/logRotation.js";
 import type { ActivationOptions } from "./activate.js";
-import { removeCertificates } from "./certificates.js";
 import { withLock } from "./lock.js";
-import { removeLinkedIfEmpty } from "./durableFiles.js";
-import { logsOf } from "./logs.js";
+import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
+import { logsOf, rememberLogs } from "./logs.js";
 import { runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
-import { rollBack } from "./rollBack.js";
+import { purge, rollBack } from "./rollBack.js";
 import {
   changesServices,
   filesOf,
@@ -52,14 +52,14 @@ export async function deactivate(options: DeactivationOptions): Promise<Deactiva
     const recovered = await recover(store, { ...options, dryRun: false });
     const last = await store.readState();
     if (last === undefined) {
-      // A first activation that failed leaves no state, but its proxy may have had an account and certificates.
-      const left = options.purge ? await removeCertificates(store, options.report) : [];
+      // A first activation that failed leaves no state, but its proxy may have had logs, an account and certificates.
+      const left = options.purge ? await purge(store, options.report) : [];
       await removeAll(store);
       const problems = [...(recovered?.problems ?? []), ...left];
       return { removed: recovered === undefined && left.length === 0 ? "nothing" : "all", problems };
     }
-    const logs = [...new Set([...(last.logs ?? []), ...(await logsOf(store, last.deployment))])];
-    const journal = { ...(await takingAway(last, systemd)), logs, purge: options.purge };
+    await rememberLogs(store, await logsOf(store, last.deployment));
+    const journal = { ...(await takingAway(last, systemd)), purge: options.purge };
     // The installed programs are removed below.
     if (systemd) await store.writeCommand(runningPrograms());
     await store.writeJournal(journal);
@@ -71,6 +71,7 @@ export async function deactivate(options: DeactivationOptions): Promise<Deactiva
 
 /** Removes the rest once all files and units are gone. */
 async function removeAll(store: Store): Promise<void> {
+  await removeFile(store.onHost(FORMER_ROTATION_FILE));
   await store.remove();
   // A runtime directory of a dynamic user that stays over restarts has a link, which systemd leaves behind.
   await removeLinkedIfEmpty(store.onHost(dirname(READY_FILE)));

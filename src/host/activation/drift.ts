@@ -16,6 +16,7 @@ import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { closedToProxy, openings } from "./openDirectories.js";
 import { foreignDirectories } from "./preconditions.js";
+import { brokenProgram } from "../diagnosis/brokenPrograms.js";
 import { emptiedTrees } from "../diagnosis/emptyTrees.js";
 import { lostRoutes } from "../diagnosis/defaultRoutes.js";
 import { userOfProcess } from "../diagnosis/closedPaths.js";
@@ -46,12 +47,13 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
   };
   const last = await read(store.readState());
   const journal = await read(store.readJournal());
+  await read(store.readLogs());
   const deployment = last?.deployment ?? documentOnHost();
   if (deployment === undefined && findings.length === 0) return undefined;
   const lost = await lostCommand(store);
   // A command line of portico that can be run on this host now.
   const portico = lost === undefined ? store.at("command") : BY_RUNNING;
-  const again = `${portico} activate --again`;
+  const again = `${lostNode(store, deployment)}${portico} activate --again`;
   if (last === undefined && findings.length === 0) findings.push(await lostState(store, portico));
   if (journal !== undefined && !(await isRunning(store))) findings.push(cutOff(store, journal, portico));
   if (last !== undefined) findings.push(...(await storeFindings(store, last, again)));
@@ -97,6 +99,19 @@ function documentOnHost(): Deployment | undefined {
 const SEND_AGAIN = `Run ${SEND_PROGRAMS}.`;
 
 const BY_RUNNING = runningPrograms().map(quote).join(" ");
+
+/** How the host gets a Node that no deployment brings: an activation checks that the proxy's unit can start. */
+function lostNode(store: Store, deployment: Deployment | undefined): string {
+  const { files = [], services } = deployment ?? {};
+  const unit = files.find(({ path }) => path.endsWith(`/${services?.proxy.service}`));
+  const text =
+    unit && existsSync(store.blob(unit.sha256))
+      ? readTrustedSync(store.blob(unit.sha256)).toString("utf8")
+      : "";
+  const [, node] = /^ExecStart=(\/\S+)/m.exec(text) ?? [];
+  const broken = node && !files.some(({ path }) => path === node) ? brokenProgram(node) : undefined;
+  return broken === undefined ? "" : `${broken.fix}, then `;
+}
 
 /** Why the command that activations leave on the host does not run portico. */
 interface LostCommand {

@@ -1,12 +1,21 @@
-import { lstat, readdir, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import type { Report } from "./report.js";
 import { type Deployment, type Problem, problem, ProblemError } from "../../model/index.js";
 import { ROOT } from "../asOwner/acting.js";
+import { accepting } from "../../model/textRule.js";
+import {
+  FORMER_ROTATION_FILE,
+  keptDaysIn,
+  renderFormerLogRotation,
+  ROTATION_DIRECTORY,
+} from "../../render/logRotation.js";
+import { UNIT_PATH } from "../../render/proxyUnits.js";
 import { quote } from "../../render/shell.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
-import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
+import { currentUser, placeBytes, removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
 import { attempt } from "./execution.js";
 import type { Delivered } from "./delivered.js";
 import { configAt, configOf } from "./loaded.js";
@@ -25,6 +34,71 @@ export async function logsToBe({ deployment, contents }: Delivered): Promise<rea
   return config === undefined ? [] : logPaths(config);
 }
 
+/** Remembers logs before a proxy may write them: whatever ends an activation, they are rotated and can be removed. */
+export async function rememberLogs(store: Store, logs: readonly string[]): Promise<void> {
+  const known = await store.readLogs();
+  const all = [...new Set([...known, ...logs])];
+  if (all.length > known.length) await store.writeLogs(all);
+}
+
+/**
+ * Has logrotate(8) remove logs that no proxy of this host writes any more, after the days of the deployment's own
+ * rotation; without such a rotation logs are for others to rotate. Forgets logs of which nothing is left.
+ * @param by the deployment whose rotation says how long logs are kept
+ * @param serving the deployment that the host has now
+ */
+export async function settleLogs(
+  store: Store,
+  by: Deployment,
+  serving: Deployment | undefined,
+): Promise<void> {
+  const current = serving === undefined ? [] : await logsOf(store, serving);
+  const known = await store.readLogs();
+  const former: string[] = [];
+  const left = new Set<string>();
+  for (const log of known.filter((one) => !current.includes(one))) {
+    const directory = dirname(log);
+    const found = await filesOfLogs(store.onHost(directory), [store.onHost(log)]).catch(() => undefined);
+    if (found?.files.length === 0) continue;
+    left.add(log);
+    // Where the service's user could lead logrotate elsewhere later, it is not sent.
+    if (found === undefined || found.isTheirs) continue;
+    // The log itself may be between two names.
+    former.push(log, ...found.files.map((file) => join(directory, basename(file))));
+  }
+  const kept = known.filter((log) => current.includes(log) || left.has(log));
+  if (kept.length < known.length) await store.writeLogs(kept);
+  const days = await keptDays(store, by);
+  const files = [...new Set(former)].filter((file) => isPlainPath(file) && !current.includes(file)).sort();
+  const target = store.onHost(FORMER_ROTATION_FILE);
+  if (days === undefined || files.length === 0 || !existsSync(dirname(target))) return removeFile(target);
+  const text = Buffer.from(renderFormerLogRotation(files, days));
+  if (!(await readFile(target).catch(() => Buffer.alloc(0))).equals(text))
+    await placeBytes(target, text, { mode: "0644", ...currentUser() });
+}
+
+/** A name that logrotate takes as it is. */
+const isPlainPath = accepting(UNIT_PATH);
+
+/** How many days a deployment keeps its logs; undefined if it does not rotate them. */
+async function keptDays(store: Store, { files }: Deployment): Promise<number | undefined> {
+  const rotation = files.find(({ path }) => path.startsWith(ROTATION_DIRECTORY));
+  if (rotation === undefined) return undefined;
+  return keptDaysIn(await readFile(store.blob(rotation.sha256), "utf8").catch(() => ""));
+}
+
+/** Logs of a directory with their rotated files. */
+async function filesOfLogs(
+  directory: string,
+  logs: readonly string[],
+): Promise<{ readonly files: readonly string[]; readonly isTheirs: boolean }> {
+  const isTheirs = await refuseLedElsewhere(directory);
+  return {
+    files: (await filesIn(directory)).filter((file) => logs.some((log) => isLog(file, log))),
+    isTheirs,
+  };
+}
+
 /**
  * Removes logs, including rotated ones, and their directories if nothing else is in them. Anything at such a path that
  * is not a regular file (`/dev/null`, a FIFO of another daemon) stays. @returns problems of logs that could not be
@@ -39,9 +113,7 @@ export async function removeLogs(
   const paths = logs.map((log) => store.onHost(log));
   for (const directory of new Set(paths.map((path) => dirname(path)))) {
     await attempt(problems, async () => {
-      await refuseLedElsewhere(directory);
-      const files = await filesIn(directory);
-      for (const file of files.filter((each) => paths.some((log) => isLog(each, log)))) {
+      for (const file of (await filesOfLogs(directory, paths)).files) {
         await attempt(problems, async () => {
           await removeFile(file);
           report(`  ${file}: removed`);
@@ -56,23 +128,26 @@ export async function removeLogs(
 /**
  * Refuses a directory below one of the service's user that he has made a link, which leads to others' files of the same
  * names. Systemd's own link to a directory of his is root's.
+ * @returns whether he could make it a link
  */
-async function refuseLedElsewhere(directory: string): Promise<void> {
+async function refuseLedElsewhere(directory: string): Promise<boolean> {
   let at = "/";
-  let theirs = false;
+  let [theirs, isBelow] = [false, false];
   for (const name of directory.split("/")) {
     at = join(at, name);
     const found = await lstat(at).catch(() => undefined);
-    if (found === undefined) return;
+    if (found === undefined) return isBelow;
+    isBelow = theirs;
     if (theirs && found.isSymbolicLink()) {
       const message = "is a link that the service's user made: nothing was removed at its target";
       throw new ProblemError([problem("activation.file-failed", at, message, { fix: `rm ${quote(at)}` })]);
     }
     const real = await realpath(at).catch(() => undefined);
-    if (real === undefined) return;
+    if (real === undefined) return isBelow;
     at = real;
     theirs ||= ![ROOT, process.geteuid!()].includes((await stat(at)).uid);
   }
+  return isBelow;
 }
 
 /** Regular files, links not followed; none if the directory does not exist. */

@@ -1,11 +1,13 @@
 import { removeCertificates } from "./certificates.js";
 import type { Report } from "./report.js";
 import { type Deployment, type Problem, problem, problemTitle } from "../../model/index.js";
+import { FORMER_ROTATION_FILE } from "../../render/logRotation.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import { removeFile } from "./durableFiles.js";
 import { attempt, perform, problemsOf } from "./execution.js";
 import { putState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";
 import { observe, sameState } from "./fileState.js";
-import { removeLogs } from "./logs.js";
+import { removeLogs, settleLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
 import { undoModes } from "./treeModes.js";
 import { editedPaths, undoEdits } from "./settingsEdits.js";
@@ -45,14 +47,24 @@ export async function rollBack(
   // The journal stays open until every file is restored, since it has the states to restore.
   if (!filesRestored) return problems;
   // Remaining files of these do not leave the host between two states, so they are only reported.
-  if (journal.purge === true) {
-    problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
-    problems.push(...(await removeCertificates(store, report)));
-  }
+  if (journal.purge === true) problems.push(...(await purge(store, report)));
+  const settle = () =>
+    journal.kind === "deactivation"
+      ? removeFile(store.onHost(FORMER_ROTATION_FILE))
+      : settleLogs(store, journal.deployment, last?.deployment);
+  await attempt(problems, settle);
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
   await store.closeJournal();
   return withSystemd ? [...problems, ...(await verify(store, last, wanted, failed))] : problems;
+}
+
+/** Removes what the proxies of all deployments have left. @returns problems of what could not be removed */
+export async function purge(store: Store, report: Report): Promise<readonly Problem[]> {
+  return [
+    ...(await removeLogs(store, await store.readLogs(), report)),
+    ...(await removeCertificates(store, report)),
+  ];
 }
 
 /**

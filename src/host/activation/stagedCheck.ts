@@ -6,6 +6,7 @@ import { loadConfig } from "../../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { run } from "../diagnosis/command.js";
 import { unitPathProblems } from "../diagnosis/unitPaths.js";
+import { KEEPALIVED, missingProgram, NFT } from "../../render/hostSupport.js";
 import { commandProblem, unitStatus, type UnitStatus } from "./systemctl.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
@@ -184,7 +185,8 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
     const source = contents.get(file.sha256)!;
     if (isDropIn(file.path)) continue;
     const { code, stderr } = await run(["nft", "--check", "--file", source], 60);
-    if (code !== 0) {
+    if (code === 127) problems.push(missingProgram(NFT));
+    else if (code !== 0) {
       const said = stderr.trim().replaceAll(source, file.path);
       problems.push(commandProblem(`nft --check ${file.path}`, `failed with status ${code}: ${said}`));
     }
@@ -200,11 +202,9 @@ async function checkKeepalived({ deployment, contents }: Delivered): Promise<Pro
     const source = contents.get(file.sha256)!;
     const { code, stderr } = await run(["keepalived", "--config-test", `--use-file=${source}`], 60);
     if (code === 0) return [];
+    if (code === 127) return [missingProgram(KEEPALIVED)];
     const said = stderr.trim().replaceAll(source, file.path);
-    const fix = code === 127 ? { fix: "Install Debian's package `keepalived` on the host." } : {};
-    return [
-      { ...commandProblem(`keepalived -t ${file.path}`, `failed with status ${code}: ${said}`), ...fix },
-    ];
+    return [commandProblem(`keepalived -t ${file.path}`, `failed with status ${code}: ${said}`)];
   });
   return (await Promise.all(found)).flat();
 }

@@ -46,8 +46,6 @@ export interface GoodState {
   readonly before: Readonly<Record<string, FileState | "unknown">>;
   /** Directories that were made. */
   readonly directories: readonly string[];
-  /** Logs that this deployment and earlier ones write or wrote, also those that were rolled back: a purge removes all. */
-  readonly logs?: readonly string[];
   /** Edits of the application's own files: one for each item, with its state before the first deployment. */
   readonly settings: readonly SettingsEditRecord[];
   /** The default routes that the host had while it was seen to serve. */
@@ -56,6 +54,11 @@ export interface GoodState {
   readonly filled?: readonly string[];
   /** Permissions of trees that were set, with the permissions before the first deployment. */
   readonly modes?: readonly ModeChange[];
+}
+
+interface Logs {
+  readonly version: 1;
+  readonly paths: readonly string[];
 }
 
 /** A running activation, and everything needed to undo it; or a deactivation, and everything needed to finish it. */
@@ -68,8 +71,6 @@ export interface Journal {
   readonly files: readonly JournaledFile[];
   /** Directories that it makes. */
   readonly directories: readonly string[];
-  /** Logs that a deactivation removes; their names are in a config that is removed first. */
-  readonly logs?: readonly string[];
   /** Whether logs and certificates by ACME are removed as well. */
   readonly purge?: boolean;
   /** Edits of the application's own files. */
@@ -94,6 +95,7 @@ export interface JournaledFile {
  *
  *     state.json     the last good state
  *     journal.json   the activation in progress; exists only while the host is between two states
+ *     logs.json      logs that the deployments of this host may have written, also those that were rolled back
  *     blobs/         contents by their SHA-256: of the last good state, of the state before Portico, and for a week of the
  *                    states between
  *     staging/       the new files as they will be, to be checked
@@ -151,6 +153,15 @@ export class Store {
 
   writeState(state: GoodState): Promise<void> {
     return placeText(this.at("state.json"), JSON.stringify(state));
+  }
+
+  /** Paths of logs that deployments may have written: this one, earlier ones, and those that were rolled back. */
+  async readLogs(): Promise<readonly string[]> {
+    return (await this.read<Logs>("logs.json", "Remove the file and activate again."))?.paths ?? [];
+  }
+
+  writeLogs(paths: readonly string[]): Promise<void> {
+    return placeText(this.at("logs.json"), JSON.stringify({ version: 1, paths } satisfies Logs));
   }
 
   /** While it is open, a host that boots is repaired by it. */
@@ -256,7 +267,7 @@ export class Store {
     await removeIfEmpty(dirname(this.directory));
   }
 
-  private async read<T extends { version: number }>(name: string): Promise<T | undefined> {
+  private async read<T extends { version: number }>(name: string, fix?: string): Promise<T | undefined> {
     const text = await readFile(this.at(name), "utf8").catch((error: NodeJS.ErrnoException) => {
       if (isLacking(error)) return undefined;
       throw error;
@@ -269,7 +280,8 @@ export class Store {
       // Reported below.
     }
     const message = "was not written by this release of portico";
-    throw new ProblemError([problem("activation.damaged-store", this.at(name), message)]);
+    const at = this.at(name);
+    throw new ProblemError([problem("activation.damaged-store", at, message, { ...(fix && { fix }) })]);
   }
 }
 

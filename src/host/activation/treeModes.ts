@@ -1,4 +1,9 @@
+import { join } from "node:path";
+import { imageDirectory, imageFor } from "../diagnosis/imageFile.js";
+import { quote } from "../../render/shell.js";
+import { configOf } from "./loaded.js";
 import type { Report } from "./report.js";
+import type { Store } from "./store.js";
 import { changeModes, checkTrees, isIn, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
 import { type Deployment, type Problem, problem, type ProxyConfig } from "../../model/index.js";
 import { DIRECTORIES } from "../../model/rows.js";
@@ -22,6 +27,34 @@ export async function unreadable(deployment: Deployment, config: ProxyConfig): P
   return violations.map(({ path, lacks, fix }) =>
     problem("files.unreadable", path, `is served, but other users have no ${lacks} permission`, { fix }),
   );
+}
+
+/**
+ * Why others cannot read the image that will be requested, so that the expected responses would fail in the end. The same
+ * image in a directory that the last deployment served is not the fault of this one: how it is served is asked.
+ */
+export async function unreadableImage(
+  store: Store,
+  deployment: Deployment,
+  config: ProxyConfig,
+  last: Deployment | undefined,
+): Promise<Problem[]> {
+  const { expect, probe, trees = [] } = deployment;
+  const directory = imageDirectory(config, expect);
+  if (!probe.enabled || directory === undefined) return [];
+  const served = last && (await configOf(store, last));
+  if (served !== undefined && imageDirectory(served, last?.expect) === directory) return [];
+  if (trees.some(({ path, fix }) => fix && isIn(directory, path))) return [];
+  const { imagePath } = probe.imagePath === undefined ? await imageFor(config, expect, store.root) : probe;
+  if (imagePath === undefined) return [];
+  const image = join(directory, decodeURIComponent(imagePath));
+  const { violations } = await checkTrees([{ path: image, code: DIRECTORIES }]);
+  return violations.slice(0, 1).map(({ path, lacks, fix }) => {
+    const message = `others have no ${lacks} permission, which ${image} needs: the proxy could not send this image, which the activation requests`;
+    const all = `chmod -R o+rX ${quote(directory)}`;
+    const whole = isIn(path, directory) ? `${all}, or have the activation do so: \`fixMedia: true\`` : fix;
+    return problem("files.unreadable", path, message, { fix: whole });
+  });
 }
 
 /** Served directories, without those that the deployment's own files are in: of these every file is known. */

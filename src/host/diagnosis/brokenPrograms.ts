@@ -1,4 +1,5 @@
 import { type Stats, statSync } from "node:fs";
+import { quote } from "../../render/shell.js";
 
 /** Debian's packages of programs that have another name. */
 const PACKAGES: Readonly<Record<string, string>> = { nft: "nftables", node: "nodejs" };
@@ -7,7 +8,11 @@ const PACKAGES: Readonly<Record<string, string>> = { nft: "nftables", node: "nod
 export function brokenProgram(path: string): { readonly what: string; readonly fix: string } | undefined {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const install = `apt-get install --reinstall ${PACKAGES[name] ?? name}`;
-  const fix = `Install ${path} again (${install})`;
+  // Where the host's Node belongs, the Node that runs this is as good.
+  const isLostNode = name === "node" && process.execPath !== path;
+  const fix = isLostNode
+    ? `install -D -m 0755 ${quote(process.execPath)} ${quote(path)}`
+    : `Install ${path} again (${install})`;
   let found: Stats;
   try {
     found = statSync(path);
@@ -15,7 +20,7 @@ export function brokenProgram(path: string): { readonly what: string; readonly f
     return { what: "does not exist", fix };
   }
   if (!found.isFile())
-    return { what: "is no file", fix: `Move ${path} away, then install ${path} again (${install})` };
+    return { what: "is no file", fix: `Move ${path} away, then ${fix.replace(/^I/, "i")}` };
   if (found.size === 0) return { what: "is empty", fix };
   // Services run as users of their own.
   if ((found.mode & 0o005) === 0o005) return undefined;

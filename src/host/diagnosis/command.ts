@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileException } from "node:child_process";
 
 export interface Outcome {
   /** Exit status; 127 for a command that cannot be started, 124 for one that took too long. */
@@ -24,14 +24,19 @@ export function run(
       // Another user may not be able to enter the directory of this process.
       ...(user === undefined ? {} : { ...user, cwd: "/" }),
     };
-    const child = execFile(program, args, options, (error, stdout, stderr) => {
+    const ended = (error: ExecFileException | null, stdout: string, stderr: string): void => {
       if (error === null) return resolve({ code: 0, stdout, stderr });
       const { code } = error as { code?: unknown };
       if (error.killed === true)
         return resolve({ code: 124, stdout, stderr: `did not end within ${seconds} s` });
       if (typeof code === "number") return resolve({ code, stdout, stderr });
       resolve({ code: 127, stdout, stderr: error.message });
-    });
-    child.stdin?.end();
+    };
+    try {
+      execFile(program, args, options, ended).stdin?.end();
+    } catch (error) {
+      // Node throws for some errors of the system: a program that is a link to itself (ELOOP).
+      ended(error as ExecFileException, "", "");
+    }
   });
 }

@@ -51,6 +51,8 @@ export interface Evidence {
   readonly outside?: SeenOutside;
   /** Rules of other tables about the ports of the front end; undefined if nft gives no answer. */
   readonly foreignRules?: readonly ForeignRule[];
+  /** Why there may be others. */
+  readonly rulesUnseen?: string;
   /** Processes that do not respond, and others that have the proxy's ports; only on the host. */
   readonly processes?: ProxyProcesses;
   /** The health listener's response to `/readyz`; only on the host, and only with a health listener in the config. */

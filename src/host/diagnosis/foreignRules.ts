@@ -77,7 +77,7 @@ function lets(table: string, chain: string, ports: readonly number[]): string {
   return `${accepts}; to make it last, let the ports pass where the table comes from (such as ufw allow ${ports.join(",")}/tcp)`;
 }
 
-function ownerOf(chain: string): string {
+export function ownerOf(chain: string): string {
   if (/^ufw/i.test(chain)) return "ufw";
   if (/^docker/i.test(chain)) return "Docker (a container publishes the port)";
   if (/^f2b|fail2ban/i.test(chain)) return "fail2ban";

@@ -56,6 +56,15 @@ export async function imageFor(
   expect: readonly ExpectedRow[] | undefined,
   root: string | undefined,
 ): Promise<FoundImage> {
+  const directory = imageDirectory(config, expect);
+  return directory === undefined ? {} : findImageFile(path.join(root ?? "/", directory));
+}
+
+/** The directory of the images that rows ask for. */
+export function imageDirectory(
+  config: ProxyConfig,
+  expect: readonly ExpectedRow[] | undefined,
+): string | undefined {
   const router = new Router(config);
   const directories = (expect ?? []).flatMap(({ request: { server: name, path: at, file } }) => {
     const server = config.virtualServers.find((one) => one.name === name);
@@ -64,8 +73,7 @@ export async function imageFor(
     const route = router.route(server, normalised);
     return route === undefined ? [] : directoriesOf(route.action);
   });
-  const [directory] = directories;
-  return directory === undefined ? {} : findImageFile(path.join(root ?? "/", directory.value));
+  return directories[0]?.value;
 }
 
 /** Why a request cannot be made. */

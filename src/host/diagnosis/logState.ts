@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, type Stats, statSy
 import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Deployment, ProxyConfig } from "../../model/index.js";
+import { ROTATION_DIRECTORY } from "../../render/logRotation.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
 import { brokenProgram } from "./brokenPrograms.js";
 import type { Finding } from "./evidence.js";
@@ -121,8 +122,6 @@ function readOr(file: string): string {
   }
 }
 
-/** Directory of files that logrotate(8) reads. */
-const READ_FROM = "/etc/logrotate.d/";
 const PROGRAM = "/usr/sbin/logrotate";
 const TIMER = "logrotate.timer";
 const SERVICE = "logrotate.service";
@@ -133,7 +132,7 @@ const SERVICE = "logrotate.service";
  * @returns undefined if the deployment has no such file, or systemd does not respond
  */
 export async function rotationFindings({ files }: Deployment): Promise<Finding[] | undefined> {
-  const own = files.find(({ path }) => path.startsWith(READ_FROM));
+  const own = files.find(({ path }) => path.startsWith(ROTATION_DIRECTORY));
   if (own === undefined) return undefined;
   const broken = brokenProgram(PROGRAM);
   if (broken !== undefined) return [{ at: PROGRAM, ...broken }];

@@ -20,8 +20,11 @@ export const OUTSIDE_QUESTION: Question<EngineRow> = {
 };
 
 function askOutside(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
-  const { outside, foreignRules = [] } = evidence;
-  const rules = foreignRules.map(({ chain, text }) => `rule of another table, ${chain}: ${text}`);
+  const { outside, foreignRules = [], rulesUnseen } = evidence;
+  const rules = [
+    ...foreignRules.map(({ chain, text }) => `rule of another table, ${chain}: ${text}`),
+    ...(rulesUnseen === undefined ? [] : [rulesUnseen]),
+  ];
   if (outside === undefined) {
     const cause = OUTAGES.find((id) => failed.has(id));
     return cause === undefined
@@ -51,7 +54,7 @@ function askOutside(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
       [...seen, ...rules, "The rules treat clients differently: check from a client"].join("; "),
     );
   const cause =
-    rules.length === 0
+    foreignRules.length === 0
       ? "other machines do not get the responses that the host itself gets"
       : "rules of another table keep other machines from the front end";
   const fix =

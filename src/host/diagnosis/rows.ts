@@ -66,7 +66,9 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
     ...nodeFixes,
     ...node,
     ...evidence.responses.map(responseQuestion),
-    ...(evidence.outside === undefined && evidence.foreignRules === undefined ? [] : [OUTSIDE_QUESTION]),
+    ...([evidence.outside, evidence.foreignRules, evidence.rulesUnseen].every((one) => one === undefined)
+      ? []
+      : [OUTSIDE_QUESTION]),
   ];
   for (const { id, title, ask } of questions) {
     const row = { id, title, ...ask(evidence, failed) };

@@ -3,6 +3,7 @@ import type { Deployment, ProxyConfig } from "../../model/index.js";
 import type { Evidence } from "./evidence.js";
 import { foreignRules } from "./foreignRules.js";
 import { askFromOutside, clientAddresses } from "./fromOutside.js";
+import { legacyRules } from "./legacyRules.js";
 import { ownAddresses } from "./hostFacts.js";
 
 /** Those of the options of a diagnosis that this needs. */
@@ -20,11 +21,16 @@ export async function seeOutside(
   deployment: Deployment | undefined,
   { programs, deploymentFile, host, timeoutMs }: AskingFrom,
   { units, responses = [] }: Partial<Evidence>,
-): Promise<Pick<Evidence, "outside" | "foreignRules">> {
+): Promise<Pick<Evidence, "outside" | "foreignRules" | "rulesUnseen">> {
   if (programs === undefined || process.geteuid!() !== 0) return {};
   const ports = [...new Set(config.listeners.map(({ port }) => port))];
-  const rules = await foreignRules(ports, deployment?.services.keepalived !== undefined);
-  const seen = rules === undefined ? {} : { foreignRules: rules };
+  const vrrp = deployment?.services.keepalived !== undefined;
+  const [rules, legacy] = [await foreignRules(ports, vrrp), await legacyRules(ports, vrrp)];
+  const all = [...(rules ?? []), ...legacy.rules];
+  const seen = {
+    ...(rules === undefined && all.length === 0 ? {} : { foreignRules: all }),
+    ...(legacy.unseen === undefined ? {} : { rulesUnseen: legacy.unseen }),
+  };
   // Why nothing responds then has other rows.
   const isSilent = responses.every(({ outcome }) => outcome === undefined || "failure" in outcome);
   if (isSilent || (units !== undefined && units.proxy?.state !== "active")) return seen;
