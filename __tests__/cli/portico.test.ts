@@ -10,13 +10,14 @@ import { publicFolder } from "../../testkit/publicFolder.js";
 import { freePort, freePortOffset } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 import { createMedia } from "../../demo/media.js";
-import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
+import { privateKey } from "../../demo/tlsResources.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
 import { run } from "../../src/cli/program.js";
 import { Delivery, Mode } from "../../src/index.js";
 import { nodeFixes } from "../../src/model/nodeReleases.js";
 import { VERSION } from "../../src/model/version.js";
+import { issue } from "../../testkit/certificates.js";
 import { siteConfig, siteExpect, type SiteOptions } from "../../testkit/siteConfig.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
 import { deploymentOf } from "../../testkit/deployment.js";
@@ -55,15 +56,10 @@ async function layOutHost(name: string, options: SiteOptions, days = 90): Promis
   writeFileSync(path.join(root, "etc/portico/portico.json"), JSON.stringify(config));
   const deployment = deploymentOf({ expect: siteExpect(options) });
   writeFileSync(path.join(root, "etc/portico/deployment.json"), JSON.stringify(deployment));
-  const { cert_pem } = await selfSignedCertificate({
-    private_key_pem: hostKey!,
-    validity_period_hours: 24 * days,
-    ip_addresses: ["127.0.0.1", "192.0.2.10"],
-    dns_names: ["files.example.org"],
-    subject: { common_name: "files.example.org" },
-  });
+  const names = ["files.example.org", "127.0.0.1", "192.0.2.10"];
+  const { cert } = await issue({ names, key: hostKey!, from: -80, to: days });
   writeFileSync(path.join(root, "etc/portico/tls/privkey.pem"), hostKey!, { mode: 0o600 });
-  writeFileSync(path.join(root, "etc/portico/tls/cacert.pem"), cert_pem!);
+  writeFileSync(path.join(root, "etc/portico/tls/cacert.pem"), cert);
   return root;
 }
 

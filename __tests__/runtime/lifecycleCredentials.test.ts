@@ -162,7 +162,7 @@ test("belong to the user of a process", async () => {
 
 test("the daily check of certificates in use names those that expire soon, have expired or are not yet valid", async () => {
   const DAY = 86_400_000;
-  const [leaf, root] = [await issue({ to: 60 }), await issue({ to: 20 })];
+  const [leaf, root] = [await issue({ to: 60 }), await issue({ from: -70, to: 20 })];
   const tls = { certificate: "/etc/c.pem", key: "/etc/k.pem", certificates: [] };
   const config = {
     listeners: [{ name: "plain" }, { name: "a", tls }, { name: "b", tls }],
