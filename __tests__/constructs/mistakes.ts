@@ -15,6 +15,7 @@ import {
   Listener,
   Mode,
   NodeRuntime,
+  Notification,
   ProxyService,
   ReverseProxy,
   Route,
@@ -113,6 +114,10 @@ const deliveries = of("a delivery", [
   ["through nobody", ssh({ hostKey: KEY, bastion: { hostKey: KEY } })],
   ["with an empty key file", ssh({ hostKey: KEY, privateKeyFile: "" })],
   ["with a certificate alone", ssh({ hostKey: KEY, certificate: "ssh-rsa-cert" })],
+  [
+    "with a public key in place of the private one",
+    ssh({ hostKey: KEY, privateKeyFile: "~/.ssh/id_ed25519.pub" }),
+  ],
   ["through a bastion at no address", ssh({ hostKey: KEY, bastion: { address: "", hostKey: KEY } })],
   [
     "with a key and a key file",
@@ -147,6 +152,11 @@ const listeners = of("a listener", [
 const TWO = [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000" }];
 const upstream = (props: Wrong) => (s: Site) => s.proxy.addUpstream("u", props);
 const url = (value: unknown) => upstream({ url: value });
+/** Some rules run when the app is synthesized. */
+const routed = (props: Wrong) => (s: Site) => {
+  const to = s.proxy.addUpstream("u", props);
+  s.server.addRoute("u", { path: "/u", action: Action.proxy(to) });
+};
 const upstreams = of("an upstream", [
   ["without url", upstream({})],
   ["over TLS to a port without TLS", upstream({ url: "http://10.0.0.1", tls: { serverName: "a" } })],
@@ -167,6 +177,8 @@ const upstreams = of("an upstream", [
   ["with an endless timeout", upstream({ url: "http://a", readTimeoutMs: 2 ** 31 })],
   ["with a timeout of 0", upstream({ url: "http://a", readTimeoutMs: 0 })],
   ["with too many idle connections", upstream({ url: "http://a", idleConnectionsMax: 1e6 })],
+  ["at the address that the application listens on", routed({ url: "http://0.0.0.0:3000" })],
+  ["with a server at such an IPv6 address", routed({ servers: [...TWO, { url: "http://[::]:3000" }] })],
 ]);
 
 const server = (props: Wrong) => (s: Site) =>
@@ -257,6 +269,16 @@ const actions = of("an action", [
       Action.proxy(s.app, { setHeaders: { "x-a": "1" }, setHeadersFromCredential: { "X-A": "/etc/a" } }),
     ),
   ],
+  [
+    "that sets a variable of a shell",
+    act((s) => Action.proxy(s.app, { setHeaders: { "X-A": "${HOST:-a}" } })),
+  ],
+  ["that sets a template of Go", act((s) => Action.proxy(s.app, { setHeaders: { "X-A": "{{ .Host }}" } }))],
+  [
+    "that sets a shorthand of Caddy",
+    act((s) => Action.proxy(s.app, { setHeaders: { "X-A": "{>User-Agent}" } })),
+  ],
+  ["that upgrades to `ws`", act((s) => Action.proxy(s.app, { upgrades: ["ws", "WebSockets", "*"] }))],
   ["that sets a number", act((s) => Action.proxy(s.app, { setHeaders: { "X-A": wrong(1) } }))],
   [
     "that trusts a spelling that never arrives",
@@ -300,6 +322,19 @@ const proxies = of("a proxy", [
   ["with a relative path", proxy({ paths: { logDirectory: "log" } })],
   ["with a log as a string", proxy({ logs: { access: "/a.log" } })],
   ["without listeners", proxy({})],
+  ["with a page that is a path", proxy({ maintenance: { page: "/srv/down.html" } })],
+  [
+    "with ntfy and no topic",
+    proxy({ notifications: { targets: [Notification.ntfy({ name: "a", url: "https://ntfy.sh/" })] } }),
+  ],
+  [
+    "with the URL of Gotify's messages",
+    proxy({
+      notifications: {
+        targets: [Notification.gotify({ name: "a", url: "https://g.example/message", tokenFile: "/etc/g" })],
+      },
+    }),
+  ],
   ["with an override that has no path", (s) => s.proxy.addConfigOverride(undefined as Wrong, 1)],
 ]);
 
@@ -500,6 +535,17 @@ const network = (props: Wrong) => (s: Site) =>
   });
 const firewall = (props: Wrong) => (s: Site) =>
   new Firewall(s.stack, "w", { host: s.host, ports: [22, 80], ...props });
+/** A firewall of a host that gets files over ssh. */
+const delivered =
+  (options: Wrong, more: Wrong = {}) =>
+  (s: Site) => {
+    const delivery = Delivery.ssh({ hostKey: KEY, ...options });
+    const host = new Host(s.stack, "remote", { address: "192.0.2.30", delivery, ...more });
+    return new Firewall(s.stack, "w", {
+      host,
+      ports: [22, 80].filter((port) => port !== 22 || host.sshPort === 22),
+    });
+  };
 const settings = (props: Wrong) => (s: Site) =>
   new ApplicationSettings(s.stack, "a", { host: s.host, scheme: "https", ...props });
 const serves = (directory: string) => (s: Site) =>
@@ -733,6 +779,11 @@ const shapes = of("", [
   ["a start command with a number", settings({ startCommand: ["/w", "start", 5] })],
   ["a firewall for a name", firewall({ allowed: [{ port: 9090, from: ["office"] }] })],
   ["a firewall without addresses", firewall({ allowed: [{ port: 9090, from: [] }] })],
+  ["a firewall that closes the delivery's port", delivered({ port: 2222 })],
+  [
+    "a firewall where a delivery needs the SSH server that is said not to be",
+    delivered({}, { sshPort: false }),
+  ],
   ["a firewall with a relative program", firewall({ nftPath: "nft" })],
   ["a firewall at a relative path", firewall({ path: "fw.nft" })],
   ["a file with an object for content", file({ content: { a: 1 } })],

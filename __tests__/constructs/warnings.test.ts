@@ -51,9 +51,81 @@ const upstream =
     proxy.virtualServers[0]!.addRoute("app", { path: "/app", action: Action.proxy(app) });
   };
 const respond =
-  (body: string) =>
+  (body: string, fields: object = {}) =>
   ({ proxy }: Site) =>
-    proxy.virtualServers[0]!.addRoute("text", { path: "/text", action: Action.respond(200, { body }) });
+    proxy.virtualServers[0]!.addRoute("text", {
+      path: "/text",
+      action: Action.respond(200, { body }),
+      ...fields,
+    });
+const errorPage =
+  (html: string) =>
+  ({ proxy, http }: Site) =>
+    proxy
+      .addVirtualServer("pages", {
+        serverNames: ["p.example"],
+        listeners: [http],
+        errorPages: [{ statuses: [502], html }],
+      })
+      .addRoute("all", { path: "/all", action: Action.respond(200) });
+const listen =
+  ({ tls, ...fields }: { port: number; publishedPort?: number; tls?: object }) =>
+  ({ proxy }: Site) => {
+    const material = TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem" });
+    const listener = proxy.addListener("more", {
+      ...fields,
+      ...(tls === undefined ? {} : { tls: { material } }),
+    });
+    proxy.virtualServers[0]!.addListeners(listener);
+  };
+const sticky =
+  (...cookies: readonly string[]) =>
+  ({ proxy }: Site) =>
+    cookies.forEach((cookie, i) => {
+      const servers = [{ url: `http://10.0.${i}.1:80` }, { url: `http://10.0.${i}.2:80` }];
+      const app = proxy.addUpstream(`app${i}`, { servers, sticky: { cookie } });
+      proxy.virtualServers[0]!.addRoute(`app${i}`, { path: `/app${i}`, action: Action.proxy(app) });
+    });
+const authority =
+  (directory: string) =>
+  ({ proxy, http }: Site) => {
+    const material = TlsMaterial.acme({
+      email: "a@portico.dev",
+      agreeToTerms: true,
+      directory,
+      names: ["a.portico.dev"],
+    });
+    const https = proxy.addListener("https", { port: 443, tls: { material } });
+    proxy
+      .addVirtualServer("site", { serverNames: ["a.portico.dev"], listeners: [https, http], default: false })
+      .addRoute("all", { path: "/", action: Action.respond(200) });
+    proxy.virtualServers[0]!.addListeners(https);
+  };
+const challenge =
+  (kind: "http-01" | "tls-alpn-01", port: number, httpPort = 8080, publishedPort?: number) =>
+  ({ proxy }: Site) => {
+    const options = { email: "a@portico.dev", agreeToTerms: true, challenge: kind, names: ["a.portico.dev"] };
+    const material = TlsMaterial.acme(options);
+    const https = proxy.addListener("https", { port, publishedPort, tls: { material } });
+    const plain = proxy.addListener("plain", { port: httpPort });
+    proxy
+      .addVirtualServer("site", {
+        serverNames: ["a.portico.dev", "_"],
+        listeners: [https, plain],
+        default: true,
+      })
+      .addRoute("all", { path: "/", action: Action.respond(200) });
+  };
+const keyFile =
+  (mode: "0600" | "0644") =>
+  ({ stack, host }: Site) =>
+    new HostFile(stack, "file", {
+      host,
+      path: "/etc/a",
+      mode,
+      content: "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+    });
+const unset = process.env.PORTICO_NEVER_SET;
 const secure =
   (serverNames: readonly string[], plainNames: readonly string[]) =>
   ({ proxy, http }: Site) => {
@@ -118,6 +190,46 @@ test.each<[string, string, (site: Site) => unknown, Partial<ReverseProxyProps>?]
     target("https://a.example/hook/Zm9vYmFyMTIzNDU2Nzg5MGFiY2Rl"),
   ],
   ["alerts without metrics", "No proxy of this app serves metrics", alerts],
+  ["a limit of megabytes", "`100 * 1024 * 1024`", respond("", { requestBodyBytesMax: 100 })],
+  ["a body that is a path", "looks like the path of a file", respond("/srv/www/index.html")],
+  ["a body with a placeholder of error pages", "The body contains `{{status}}`", respond("<p>{{status}}")],
+  ["an error page with a placeholder of nginx", "An error page contains `$status`", errorPage("<p>$status")],
+  [
+    "a variable of the environment that is not set",
+    '"http://app-undefined:80"',
+    upstream({ url: `http://app-${unset}:80` }),
+  ],
+  [
+    "a name with such a variable",
+    '`serverNames[0]` is "a.undefined"',
+    secure([`a.${unset}`], [`a.${unset}`]),
+  ],
+  ["a port of https over http", "use https://", upstream({ url: "http://10.0.0.1:443" })],
+  ["a port of http over https", "use http://", upstream({ url: "https://10.0.0.1:80" })],
+  ["a port of https without TLS", "Port 443 without TLS", listen({ port: 443 })],
+  [
+    "a published port of http with TLS",
+    "Port 80 with TLS",
+    listen({ port: 8443, publishedPort: 80, tls: {} }),
+  ],
+  ["two upstreams with one cookie", "`sticky.cookie` is bound, as in", sticky("bound", "bound")],
+  [
+    "a directory of tests",
+    "which browsers refuse",
+    authority("https://acme-staging-v02.api.letsencrypt.org/directory"),
+  ],
+  [
+    "an authority that is gone",
+    "does not exist any more",
+    authority("https://acme-v01.api.letsencrypt.org/directory"),
+  ],
+  [
+    "an authority without its directory",
+    "ends in /directory",
+    authority("https://acme-v02.api.letsencrypt.org"),
+  ],
+  ["a challenge on a port that no authority asks", "on port 443 only", challenge("tls-alpn-01", 8443)],
+  ["a private key that all may read", "contains a private key", keyFile("0644")],
 ])("%s: a warning", (_, text, make, props = {}) => {
   expect(warningsOf(make, props)).toContain(text);
 });
@@ -133,6 +245,18 @@ test.each<[string, (site: Site) => unknown, Partial<ReverseProxyProps>?]>([
   ["a wildcard's and its own names", acme(["a.portico.dev", "b.portico.dev"])],
   ["a sensitive variable for root", file("0600", true)],
   ["another variable", file("0644", false)],
+  ["a private key for root", keyFile("0600")],
+  ["a limit of a kibibyte", respond("", { requestBodyBytesMax: 1024 })],
+  ["a body about a path", respond("See /srv/www/index.html.\n")],
+  ["a body about something undefined", respond("undefined\n")],
+  ["a price in an error page", errorPage("<p>It costs $5. {{status}}")],
+  ["a name that contains the word", upstream({ url: "http://undefinedness.example:80" })],
+  ["a port of neither scheme", upstream({ url: "http://10.0.0.1:8443" })],
+  ["a port that a balancer publishes", listen({ port: 443, publishedPort: 8443 })],
+  ["two upstreams with two cookies", sticky("bound", "other")],
+  ["a challenge on its port", challenge("tls-alpn-01", 443, 8080)],
+  ["a challenge on a port that is published as its own", challenge("tls-alpn-01", 8443, 8080, 443)],
+  ["a private authority", authority("https://ca.example.org/acme/acme/directory")],
   ["a webhook without a secret", () => undefined, target("https://alerts.example.org/portico")],
   ["alerts with metrics", alerts, { metricsListener: { address: "127.0.0.1", port: 9181 } }],
 ])("%s: no warning", (_, make, props = {}) => {

@@ -1,6 +1,11 @@
 import { Agent, createServer, request as requestPlain, type Server } from "node:http";
 import { Agent as TlsAgent, request as requestTls } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import {
+  createServer as createRawServer,
+  type AddressInfo,
+  type Server as RawServer,
+  type Socket,
+} from "node:net";
 import type { UpstreamInput } from "../../src/model/index.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
@@ -69,10 +74,26 @@ async function start(
     config: { trustedProxies: [...trustedProxies] },
   });
 }
+let plainServer: RawServer | undefined;
+
+/** An upstream that begins each response like this, and names its connection. @returns its URL */
+async function raw(head: string): Promise<string> {
+  let count = 0;
+  plainServer = createRawServer((socket) => {
+    const body = `connection ${++count}`;
+    // The proxy ends connections by resets.
+    socket.on("error", () => undefined);
+    socket.on("data", () => socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`));
+  });
+  await new Promise<void>((done) => plainServer!.listen(0, "127.0.0.1", done));
+  return `http://127.0.0.1:${(plainServer.address() as AddressInfo).port}`;
+}
+
 afterEach(async () => {
   const faults = front.serving.faults.count;
   await front.close();
   for (const one of applications) one.close();
+  plainServer?.close();
   expect(faults).toBe(0);
 });
 
@@ -133,6 +154,8 @@ const LOG_INS: readonly LogIn[] = [
   { offer: ["WWW-Authenticate", 'Basic realm="a, b", Negotiate'], scheme: "negotiate" },
   { offer: ["WWW-Authenticate", "Bearer"], scheme: "nTLM" },
   { offer: ["Proxy-Authenticate", "NTLM"], scheme: "NTLM" },
+  { offer: ["WWW-Authenticate", "CredSSP"], scheme: "CredSSP" },
+  { offer: ["WWW-Authenticate", "Bearer"], scheme: "credSSP" },
 ];
 
 describe.each(LOG_INS)("offered by $offer.0: $offer.1, done by $scheme", (logIn) => {
@@ -152,6 +175,24 @@ describe.each(LOG_INS)("offered by $offer.0: $offer.1, done by $scheme", (logIn)
     for (const one of [alice, bob, stranger]) one.close();
     expect(await new Client(secure).get()).toBe(UNKNOWN);
   });
+});
+
+/** The heads of a response by which an upstream may say so, whatever the request had. */
+test.each([
+  "HTTP/1.1 200 OK\r\nPersistent-Auth: true\r\n",
+  "HTTP/1.1 200 OK\r\nProxy-Support: Session-Based-Authentication\r\n",
+  "HTTP/1.1 103 Early Hints\r\nWWW-Authenticate: NTLM\r\n\r\nHTTP/1.1 200 OK\r\n",
+  "HTTP/1.1 100 Continue\r\nWWW-Authenticate: Negotiate\r\n\r\nHTTP/1.1 200 OK\r\n",
+  'HTTP/1.1 200 OK\r\nWWW-Authenticate: Basic realm="a",\r\n\tNTLM\r\n',
+])("a connection is the client's after %j", async (head) => {
+  await start(NTLM, { url: await raw(head) });
+  const alice = new Client(false);
+  const stranger = new Client(false);
+  expect(await alice.get()).toBe("200 connection 1");
+  expect(await stranger.get()).toBe("200 connection 2");
+  expect(await overHttp2()).toBe("200 connection 3");
+  expect(await alice.get()).toBe("200 connection 1");
+  for (const one of [alice, stranger]) one.close();
 });
 
 test("a log-in over HTTP/2 is refused, so that the client uses HTTP/1.1, and the error log says why", async () => {

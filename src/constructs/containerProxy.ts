@@ -77,6 +77,14 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
   composeFiles(options: ComposeFileOptions): ReadonlyMap<string, string> {
     refuseOptions(`${this.node.path}.composeFiles`, options, COMPOSE_FILE_OPTIONS);
     const { image, networks = [], volumes = [] } = options;
+    const allowed = "the image and its tag, such as portico:1";
+    if (image.trim() === "")
+      refuse([
+        problem("config.wrong-type", `${this.node.path}.composeFiles.image`, "is empty", {
+          received: image,
+          allowed,
+        }),
+      ]);
     refuse(this.problems);
     // As in the file, undefined fields are left out.
     const parsed = parseConfig(JSON.parse(JSON.stringify(this.config)));

@@ -265,16 +265,26 @@ function restrictionOf(
   return all.some((range) => EVERYONE.includes(range)) ? undefined : all;
 }
 
-/** Rules that shut out the host's administrator. */
+/** Rules that shut out the host's administrator, or the next delivery. */
 function sshPortProblems(at: string, props: Partial<FirewallProps>): Problem[] {
   const { host, ports = [], allowed = [], acceptLockOut = false } = props;
   const sshPort = host?.sshPort;
   const tcp = allowed.filter(({ protocol }) => protocol !== "udp");
   const open = [...now(ports), ...tcp.map(({ port }) => port)];
-  if (acceptLockOut || sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort))
-    return [];
-  const message = `leaves out the SSH server's port ${sshPort}: logins over the network would be blocked`;
-  return [problem("firewall.locks-out", `${at}.ports`, message, { received: now(ports) })];
+  const closed = (port: number | undefined): port is number =>
+    port !== undefined && isKnown([port, ...open]) && !open.includes(port);
+  const lockedOut = (message: string, fix?: string): Problem[] => [
+    problem("firewall.locks-out", `${at}.ports`, message, { received: now(ports), fix }),
+  ];
+  if (acceptLockOut) return [];
+  if (closed(sshPort))
+    return lockedOut(`leaves out the SSH server's port ${sshPort}: logins over the network would be blocked`);
+  const delivery = host?.delivery.portOn(host);
+  if (!closed(delivery)) return [];
+  return lockedOut(
+    `leaves out port ${delivery}, to which the host's \`delivery\` connects: the next one would be blocked`,
+    `Set the host's \`sshPort\` to ${delivery}, or add the port to \`allowed\`.`,
+  );
 }
 
 const PEER = { pattern: `^${IPV4_PATTERN}$`, allowed: "the IPv4 address of the other host" };

@@ -115,7 +115,7 @@ function template(content: string | (() => string)): string {
     : Lazy.stringValue({ produce: () => escapeTemplate(content()) });
 }
 
-/** Warns of sensitive variables in a file that every user of the host can read. */
+/** Warns of sensitive variables, and of private keys, in a file that every user of the host can read. */
 function warnOfSecretContent(file: HostFile, content: string | (() => string)): void {
   let warned = false;
   Aspects.of(file).add({
@@ -126,14 +126,17 @@ function warnOfSecretContent(file: HostFile, content: string | (() => string)): 
       const secret = all.filter(
         (one): one is TerraformVariable => one instanceof TerraformVariable && one.sensitive === true,
       );
-      if (secret.length === 0) return;
       const resolver = new DefaultTokenResolver(new StringConcat());
       const text = String(Tokenization.resolve(template(content), { scope: file, resolver }));
       const held = secret.filter(({ friendlyUniqueId: id }) => new RegExp(`\\bvar\\.${id}\\b`).test(text));
-      if (held.length === 0) return;
+      const key = /^-----BEGIN [A-Z ]*PRIVATE KEY-----$/m.test(text);
+      if (held.length === 0 && !key) return;
+      const what = key
+        ? "a private key"
+        : `the sensitive variable ${held.map(({ node: { id } }) => id).join(", ")}`;
       warn(
         file,
-        `The file ${file.path} contains the sensitive variable ${held.map(({ node: { id } }) => id).join(", ")}, but its ` +
+        `The file ${file.path} contains ${what}, but its ` +
           `mode ${file.mode} lets every user of the host read it. Write the secret into a file of its own with mode 0600, and ` +
           "use the prop that takes the path of a file.",
       );

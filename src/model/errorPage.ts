@@ -30,7 +30,9 @@ const PLACEHOLDER_COUNT_MAX = 32;
 /** The fault of a page, to follow its path, and the allowed values; undefined if there is none. */
 export function errorPageFault(
   html: string,
-): { readonly message: string; readonly received?: unknown; readonly allowed: string } | undefined {
+):
+  | { readonly message: string; readonly received?: unknown; readonly allowed: string; readonly fix?: string }
+  | undefined {
   const bytes = Buffer.byteLength(html);
   if (bytes === 0) return { message: "is empty", allowed: "HTML" };
   if (bytes > ERROR_PAGE_BYTES_MAX)
@@ -44,7 +46,10 @@ export function errorPageFault(
     return {
       message: "is the path of a file",
       received: html,
-      allowed: "HTML; the path of a page goes into `file`",
+      allowed: "HTML",
+      fix:
+        'Write the HTML itself, for instance with `readFileSync(path, "utf8")`; `errorPages` also take the path of a ' +
+        "file on the host as `file`.",
     };
   const names = namesIn(html);
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name as Placeholder));

@@ -239,11 +239,17 @@ export const urlPath = (description: string, example?: string) =>
  * upstream, past all routes.
  */
 export const upgradeName = (description: string, example: string) =>
-  text("config.bad-text", "the name of a protocol (a token) other than `h2c`, `h2`, `HTTP/…` and `TLS/…`", {
-    pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$",
-    never: "^(?:[Hh]2[Cc]?|[Hh][Tt][Tt][Pp][Ss]?|[Tt][Ll][Ss]|[Ss][Ss][Ll])(?:/|$)",
-    lengthMax: 64,
-  }).meta(described(description, example));
+  text(
+    "config.bad-text",
+    "the name of a protocol (a token), such as `websocket`, other than `h2c`, `h2`, `HTTP/…` and `TLS/…`",
+    {
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$",
+      // Nobody asks for `ws` or `*` in `Upgrade`: with them, no WebSocket would be forwarded.
+      never:
+        "^(?:[*]|[Ww][Ss][Ss]?|[Ww][Ee][Bb][Ss][Oo][Cc][Kk][Ee][Tt][Ss]|[Hh]2[Cc]?|[Hh][Tt][Tt][Pp][Ss]?|[Tt][Ll][Ss]|[Ss][Ss][Ll])(?:/|$)",
+      lengthMax: 64,
+    },
+  ).meta(described(description, example));
 
 export const headerName = text(
   "config.bad-header",

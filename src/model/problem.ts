@@ -97,7 +97,8 @@ export const PROBLEM_CODES = {
   "config.proxy-loop": "Use the URL of the application, not of a listener of this proxy.",
   "config.bad-servers": "List each server once, and at least one server without `backup`.",
   "config.used-once": "Remove the field, or remove `proxyProtocol`.",
-  "config.bad-cookie": "Use a cookie name of letters, digits, `-` and `_`.",
+  "config.bad-cookie":
+    "Use a cookie name of letters, digits, `-` and `_`, and for a cookie of the application `applicationCookie`.",
   "config.no-trusted-proxies":
     "List the proxies that send the field in `trustedProxies`, or remove this setting: the proxy accepts the field from no other sender.",
   "config.announced-and-trusted":

@@ -123,7 +123,10 @@ export interface SshDeliveryOptions extends SshLogin, DeliveryOptions {
 export type SshFields = Readonly<Record<string, string | number | undefined>>;
 
 /** The options as plain values, which a resource's `input` keeps for its own destroy. Key files stay paths. */
-export function sshFields(options: SshDeliveryOptions, host: DeliveryHost): SshFields {
+export function sshFields(
+  options: SshDeliveryOptions,
+  host: Pick<DeliveryHost, "address" | "sshPort">,
+): SshFields {
   const { user = "root", bastion, connectTimeoutSeconds = 300 } = options;
   const hasKey = options.privateKey !== undefined || options.privateKeyFile !== undefined;
   return {

@@ -60,6 +60,11 @@ export class Delivery {
     return this.way.problemsOf(host);
   }
 
+  /** @internal Port of the host's own address to which it connects; undefined if there is none. */
+  portOn(host: Pick<DeliveryHost, "address" | "sshPort">): number | undefined {
+    return this.way.portOn(host);
+  }
+
   /** @internal The same delivery to a host that nothing may connect to: resources are made, and do nothing. */
   leftOut(): Delivery {
     return new Delivery(this.way.leftOut());

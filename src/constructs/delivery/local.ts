@@ -69,6 +69,10 @@ export class LocalDelivery implements DeliveryWay {
     return [];
   }
 
+  portOn(): undefined {
+    return undefined;
+  }
+
   leftOut(): this {
     return this;
   }

@@ -99,6 +99,11 @@ export class SshDelivery implements DeliveryWay {
     return undefined;
   }
 
+  portOn(host: Pick<DeliveryHost, "address" | "sshPort">): number | undefined {
+    const { host: address, port } = sshFields(this.options, host);
+    return address === host.address ? (port as number) : undefined;
+  }
+
   place(host: DeliveryHost): string {
     const { host: address, port, bastionHost, bastionPort } = sshFields(this.options, host);
     // Behind another bastion, a private address is another machine.

@@ -117,6 +117,12 @@ function loginProblems(login: SshLogin, at: (name: string) => string): Problem[]
       problem("delivery.clear-text-key", at("privateKey"), "is a literal", { allowed: REFERENCE }),
     );
   }
+  if (privateKeyFile?.endsWith(".pub") === true) {
+    const allowed = "the path of the private key, without `.pub`";
+    problems.push(
+      badConnection(at("privateKeyFile"), "is a public key, by its name", privateKeyFile, allowed),
+    );
+  }
   if (privateKeyFile === "") {
     problems.push(badConnection(at("privateKeyFile"), "is empty", "", "the path of a file"));
   }

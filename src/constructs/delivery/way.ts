@@ -35,6 +35,8 @@ export interface DeliveryWay {
   problemsOf(host: DeliveryHost): readonly Problem[];
   /** Makes the resource that brings a file. */
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource;
+  /** Port of the host's own address to which it connects; undefined if it does not, or another machine forwards it. */
+  portOn(host: Pick<DeliveryHost, "address" | "sshPort">): number | undefined;
   /** How to log in to a host; undefined if that is not how files get there. */
   login(host: DeliveryHost): Login | undefined;
   /** The same way to a host that nothing may connect to. */

@@ -319,7 +319,7 @@ function loops(config: ProxyConfig, router: Router, host: string, start: RouteCo
 function notificationProblems({ notifications }: ProxyConfig): Problem[] {
   const { targets = [] } = notifications ?? {};
   const names = targets.map(({ name }) => name);
-  return targets.flatMap(({ name, url, urlFile }, i) => {
+  return targets.flatMap(({ type, name, url, urlFile }, i) => {
     const at = `notifications.targets[${i}]`;
     const first = names.indexOf(name);
     const twice =
@@ -330,11 +330,24 @@ function notificationProblems({ notifications }: ProxyConfig): Problem[] {
               received: name,
             }),
           ];
-    if ((url === undefined) !== (urlFile === undefined)) return twice;
+    if ((url === undefined) !== (urlFile === undefined)) return [...twice, ...pathProblems(type, url, at)];
     const message = url === undefined ? "has no URL" : "has two URLs";
     return [
       ...twice,
       problem("config.notification-url", at, message, { allowed: "either `url` or `urlFile`" }),
     ];
   });
+}
+
+/** A server of ntfy has a topic in each URL; Portico adds the path of Gotify's messages itself. */
+function pathProblems(type: string, url: string | undefined, at: string): Problem[] {
+  const path = url === undefined ? "" : new URL(url).pathname.replace(/\/$/, "");
+  const wrong = (message: string, allowed: string): Problem[] => [
+    problem("config.notification-url", `${at}.url`, message, { received: url, allowed }),
+  ];
+  if (type === "ntfy" && url !== undefined && path === "")
+    return wrong("has no topic", "the URL of the topic: https://ntfy.sh/TOPIC");
+  if (type === "gotify" && path.endsWith("/message"))
+    return wrong("is the URL of messages, and not of the server", "the URL of the server, without /message");
+  return [];
 }

@@ -34,6 +34,6 @@ function serverProblems(virtualServers: ProxyConfig["virtualServers"]): Problem[
 export function pageProblems(html: string, path: string): Problem[] {
   const fault = errorPageFault(html);
   if (fault === undefined) return [];
-  const { message, received, allowed } = fault;
-  return [problem("config.bad-error-page", path, message, { received, allowed })];
+  const { message, received, allowed, fix } = fault;
+  return [problem("config.bad-error-page", path, message, { received, allowed, fix })];
 }

@@ -19,6 +19,11 @@ const PLACEHOLDERS: readonly RegExp[] = [
   // Apache
   /%\{[A-Z][A-Z_:]*[A-Z]\}|%\{[A-Za-z-]+\}[es](?![A-Za-z])/,
   // Caddy
+  /\{\$[A-Z][A-Z0-9_]*\}|\{[<>][A-Za-z][A-Za-z0-9-]*\}/,
+  // Shells and Compose
+  /\$\{[A-Z][A-Z0-9_]*(?::?[-?][^}]*)?\}/,
+  // Traefik and other templates of Go
+  /\{\{-? ?\.[A-Za-z][^}]*\}\}/,
   /\{(?:host|hostport|scheme|uri|remote|remote_host|remote_port|client_ip|upstream_hostport|(?:http|header|env|vars|query|re)\.[A-Za-z0-9_.-]+)\}/,
 ];
 

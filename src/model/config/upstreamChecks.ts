@@ -1,4 +1,5 @@
-import { upstreamScheme } from "../authority.js";
+import { isWildcard } from "../address.js";
+import { upstreamAddress, upstreamScheme } from "../authority.js";
 import { type Problem, problem } from "../problem.js";
 import { KEPT, SHARED } from "./upstream.js";
 import { hasName, hasSeveral, serversOf, urlsOf } from "./upstreamServers.js";
@@ -10,6 +11,7 @@ export function upstreamProblems({ upstreams }: ProxyConfig): Problem[] {
     const at = `upstreams[${i}]`;
     return [
       ...urlProblems(upstream, at),
+      ...addressProblems(upstream, at),
       ...serverProblems(upstream, at),
       ...spreadProblems(upstream, at),
       ...sharingProblems(upstream, at),
@@ -34,6 +36,19 @@ function urlProblems({ url, servers }: UpstreamConfig, at: string): Problem[] {
       fix,
     }),
   ];
+}
+
+/** Linux takes such an address for loopback, so rules about loopback would not see it. */
+function addressProblems(upstream: UpstreamConfig, at: string): Problem[] {
+  return urlsOf(upstream).flatMap(({ url, at: field }) => {
+    const leads = upstreamAddress(url);
+    if (!("host" in leads) || !isWildcard(leads.host)) return [];
+    const message = "is an address to listen on, to which nothing can connect";
+    const allowed = "an address or a name of the server";
+    const fix =
+      "Use `127.0.0.1` if the application runs on this host, and otherwise the address of its host.";
+    return [problem("config.bad-url", `${at}.${field}`, message, { received: url, allowed, fix })];
+  });
 }
 
 function serverProblems(upstream: UpstreamConfig, at: string): Problem[] {

@@ -242,6 +242,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   onInformational(head: ParsedResponse): void {
+    if (head.fields.connectionLogin) this.keepConnection();
     // A 100 responds to an Expect that was never forwarded.
     if (head.status === 100) return;
     const headers = this.rules.responseHeaders(head.fields.list, this.facts);

@@ -25,6 +25,8 @@ export const USER_AGENT = 8;
 export const AUTHORIZATION = 9;
 export const WWW_AUTHENTICATE = 10;
 export const PROXY_AUTHENTICATE = 11;
+export const PERSISTENT_AUTH = 12;
+export const PROXY_SUPPORT = 13;
 
 const NOTED = [
   "host",
@@ -38,6 +40,8 @@ const NOTED = [
   "authorization",
   "www-authenticate",
   "proxy-authenticate",
+  "persistent-auth",
+  "proxy-support",
 ];
 export const NAMES: readonly string[] = ["", ...new Set([...NOTED, ...SINGLE_FIELDS, ...NAMED_FIELDS])];
 

@@ -1,6 +1,6 @@
 import { FieldFate, isBlank } from "../../../model/serving.js";
 import type { HeaderList } from "../../../model/serving.js";
-import { offersConnectionLogin } from "../connectionLogin.js";
+import { isLoggedIn, offersConnectionLogin } from "../connectionLogin.js";
 import * as name from "./fieldNames.js";
 import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
 
@@ -237,6 +237,13 @@ function note(fields: Fields, number: number, value: string, response: boolean):
     case name.WWW_AUTHENTICATE:
     case name.PROXY_AUTHENTICATE:
       fields.connectionLogin ||= offersConnectionLogin(value);
+      return;
+    case name.PERSISTENT_AUTH:
+      fields.connectionLogin ||= isLoggedIn(value);
+      return;
+    case name.PROXY_SUPPORT:
+      // `Session-Based-Authentication` (RFC 4559, 6): another proxy says it of what the client logs in on.
+      fields.connectionLogin ||= value.toLowerCase().includes("session-based-authentication");
   }
 }
 
