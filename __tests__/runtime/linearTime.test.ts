@@ -37,6 +37,22 @@ interface Reviewed {
  * where it stays, say here why it is linear, and give the input that would show that it is not.
  */
 const REVIEWED: Readonly<Record<string, Reviewed>> = {
+  "src/model/config/literalChecks.ts /\\$\\{[A-Z][A-Z0-9_]*(?::?[-?][^$}]*)?\\}/": {
+    because: "it begins at a `$`, which none of its other parts has",
+    worst: ["", "${A:-a", "\n"],
+  },
+  "src/model/config/literalChecks.ts /\\{\\$[A-Z][A-Z0-9_]*\\}|\\{[<>][A-Za-z][A-Za-z0-9-]*\\}/": {
+    because: "it begins at a `{`, which none of its other parts has",
+    worst: ["", "{$A", "\n"],
+  },
+  "src/model/config/literalChecks.ts /\\{\\{-? ?\\.[A-Za-z][^{}]*\\}\\}/": {
+    because: "it begins at two `{`, which none of its other parts has",
+    worst: ["", "{{.a", "\n"],
+  },
+  "src/runtime/codec/connectionLogin.ts /(?:^|,)\\s*(?:ntlm|negotiate|nego2|kerberos|credssp)(?![\\w-])/i": {
+    because: "it begins at a comma or the start, and blanks behind one are tried once",
+    worst: [",", " ", "x"],
+  },
   "src/runtime/logs/loggedClient.ts /(\\bclient: )([0-9A-Fa-f:.]+(?:%[\\w.-]+)?)(?=[,\\s]|$)/g": {
     because: "it begins at a word that none of its other parts has, and its zone begins at the only `%`",
     worst: ["client: ", "a", "\u0000"],

@@ -21,9 +21,9 @@ const PLACEHOLDERS: readonly RegExp[] = [
   // Caddy
   /\{\$[A-Z][A-Z0-9_]*\}|\{[<>][A-Za-z][A-Za-z0-9-]*\}/,
   // Shells and Compose
-  /\$\{[A-Z][A-Z0-9_]*(?::?[-?][^}]*)?\}/,
+  /\$\{[A-Z][A-Z0-9_]*(?::?[-?][^$}]*)?\}/,
   // Traefik and other templates of Go
-  /\{\{-? ?\.[A-Za-z][^}]*\}\}/,
+  /\{\{-? ?\.[A-Za-z][^{}]*\}\}/,
   /\{(?:host|hostport|scheme|uri|remote|remote_host|remote_port|client_ip|upstream_hostport|(?:http|header|env|vars|query|re)\.[A-Za-z0-9_.-]+)\}/,
 ];
 
