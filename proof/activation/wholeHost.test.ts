@@ -1712,6 +1712,7 @@ test("an image that the activation requests, and others cannot read, is named be
   await activated(one, { ...probed(), probe: { enabled: false } });
   chmodSync(host.at(image), 0o600);
   expect(await unreadable()).toBeUndefined();
+  rmSync(host.at(media), { recursive: true });
 });
 
 test("the application's settings and media are changed, restored after a failure, and undone", async () => {
