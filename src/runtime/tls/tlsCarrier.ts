@@ -38,7 +38,8 @@ export class TlsCarrier extends Duplex {
     super();
     const callback = (bytes: number): boolean => this.received(wire.subarray(0, bytes));
     this.tcp = connect({ ...options, onread: { buffer: wire, callback } });
-    this.overhead = new TlsOverhead(this.tcp);
+    // Who answers few and short requests pads no records worth a limit that grows.
+    this.overhead = new TlsOverhead(this.tcp, inTurns ? 0 : undefined);
     keepReadableAfterWriteErrors(this.tcp);
     this.tcp.on("end", () => this.complete());
     this.tcp.on("error", (error: NodeJS.ErrnoException) => this.failed(error));

@@ -46,8 +46,15 @@ export class TlsOverhead {
   /** When some were forgiven last. */
   private forgivenAt = -Infinity;
 
-  /** @param tcp of a connection whose handshake is over; nothing is known of one without it */
-  constructor(private readonly tcp: Socket | undefined) {
+  /**
+   * @param tcp of a connection whose handshake is over; nothing is known of one without it
+   * @param forgiven bytes that are forgiven a few times a second; with 0, a connection has its limit once, and a machine
+   * that is slow to read is no excuse
+   */
+  constructor(
+    private readonly tcp: Socket | undefined,
+    private readonly forgiven = FREE_BYTES,
+  ) {
     this.seen = this.tcp?.bytesRead ?? 0;
   }
 
@@ -59,7 +66,7 @@ export class TlsOverhead {
   /** Whether there is too much of it, as long as no received bytes wait to be decrypted. */
   isFlood(): boolean {
     const now = this.tcp?.bytesRead ?? 0;
-    const free = coarseNow() - this.forgivenAt >= SWEEP_MS / 2 ? FREE_BYTES : 0;
+    const free = coarseNow() - this.forgivenAt >= SWEEP_MS / 2 ? this.forgiven : 0;
     if (free > 0) this.forgivenAt = coarseNow();
     this.unexplained = Math.max(0, this.unexplained + now - this.seen - this.explained - free);
     this.seen = now;
