@@ -35,7 +35,8 @@ npx --no-install jest --maxWorkers=2 __tests__/constructs/{whole,stack,providers
   __tests__/kubernetes/frontEnd.test.ts __tests__/testing
 
 echo "==> the files of the package are those of cdktf-portico, with resources in place of provider packages"
-files() { npm pack --dry-run --ignore-scripts --json "$1" 2> /dev/null | grep -o '"path": "[^"]*"' | grep -v /providers/ | sort; }
+# What entry points share has names by its content.
+files() { npm pack --dry-run --ignore-scripts --json "$1" 2> /dev/null | grep -o '"path": "[^"]*"' | grep -vE "/providers/|/lib/shared-" | sort; }
 diff <(files "$project") <(files "$work/sources")
 
 echo "==> the package in a new project, by its README, with both ways to test"
