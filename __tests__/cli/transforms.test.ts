@@ -49,7 +49,13 @@ describe("previewConfig", () => {
       "https ::1 10443",
     ]);
     const redirect = moved.virtualServers[1]!.routes[0]!.action;
-    expect(redirect).toMatchObject({ type: "redirect", status: 301, scheme: "https", port: 10443 });
+    expect(redirect).toEqual({
+      type: "redirect",
+      status: 301,
+      scheme: "https",
+      port: 10443,
+      keep: "nothing",
+    });
     expect(moved.listeners[1]!.tls).toEqual(tls.listeners[1]!.tls);
     expect(moved.virtualServers[2]!.serverNames).toEqual(["_"]);
     expect(moved.upstreams).toEqual(tls.upstreams);

@@ -1701,6 +1701,9 @@ test("an image that the activation requests, and others cannot read, is named be
   // What the activation itself repairs, or does not ask for, is no obstacle.
   expect(await unreadable({ trees: fileSyncTrees({ directory: media }, true) })).toBeUndefined();
   expect(await unreadable({ probe: { enabled: false } })).toBeUndefined();
+  // A path that no file can have is for the request itself to find out.
+  for (const imagePath of ["icons/100%.png", "../../etc/passwd"])
+    expect(await unreadable({ probe: { imagePath } })).toBeUndefined();
   chmodSync(host.at(image), 0o644);
   chmodSync(host.at("/opt/sync/media/icons"), 0o700);
   expect(await unreadable()).toEqual([["files.unreadable", "/opt/sync/media/icons", fix]]);

@@ -154,7 +154,7 @@ export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
     },
   );
 
-/** Radicale 3.6 or later: earlier versions refuse a `Destination` without the public name. */
+/** Radicale 3.6.1 or later: earlier versions refuse a `Destination` without the public name. */
 export const radicale = (): OneServer =>
   oneServer(
     "radicale",

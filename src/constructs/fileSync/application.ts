@@ -109,7 +109,7 @@ export class Application<Upstreams extends object = object, Routes extends objec
     return Application.composed("vaultwarden", vaultwarden, options);
   }
 
-  /** Radicale 3.6 or later: calendars and address books. */
+  /** Radicale 3.6.1 or later: calendars and address books. */
   static radicale(options: Readonly<Record<string, never>> = {}): OneServerApplication {
     refuseOptions("Application.radicale", options, {});
     return new Application(radicale());

@@ -29,6 +29,16 @@ export async function unreadable(deployment: Deployment, config: ProxyConfig): P
   );
 }
 
+/** The file of a request's path; undefined where the request itself will fail: by its encoding, or as it leads elsewhere. */
+function fileAt(directory: string, imagePath: string): string | undefined {
+  try {
+    const file = join(directory, decodeURIComponent(imagePath));
+    return isIn(file, directory) ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Why others cannot read the image that will be requested, so that the expected responses would fail in the end. The same
  * image in a directory that the last deployment served is not the fault of this one: how it is served is asked.
@@ -46,8 +56,8 @@ export async function unreadableImage(
   if (served !== undefined && imageDirectory(served, last?.expect) === directory) return [];
   if (trees.some(({ path, fix }) => fix && isIn(directory, path))) return [];
   const { imagePath } = probe.imagePath === undefined ? await imageFor(config, expect, store.root) : probe;
-  if (imagePath === undefined) return [];
-  const image = join(directory, decodeURIComponent(imagePath));
+  const image = imagePath === undefined ? undefined : fileAt(directory, imagePath);
+  if (image === undefined) return [];
   const { violations } = await checkTrees([{ path: image, code: DIRECTORIES }]);
   return violations.slice(0, 1).map(({ path, lacks, fix }) => {
     const message = `others have no ${lacks} permission, which ${image} needs: the proxy could not send this image, which the activation requests`;

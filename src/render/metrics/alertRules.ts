@@ -11,7 +11,8 @@ export interface AlertRulesInput extends ScrapeJob {
    */
   readonly errorPercentMax?: number;
   /**
-   * Days before the expiry of a certificate at which an alert fires, from 1 to 365.
+   * Days before the expiry of a certificate at which an alert fires, from 1 to 365, or a quarter of the certificate's
+   * lifetime, whichever is shorter.
    * @default 14
    */
   readonly certificateDays?: number;

@@ -58,9 +58,12 @@ function certificates({ certificates: all }: Overview): readonly Trouble[] {
     if (source === "temporary")
       return [{ level: "warn", text: `${of} is a temporary one, which browsers do not trust` }];
     if (nears === "later") return [];
-    return [{ level, text: `${of} ${end}`, fix: "Put a new one in its place, and reload." }];
+    return [{ level, text: `${of} ${end}`, fix: source === "files" ? BY_FILES : BY_ACME }];
   });
 }
+
+const BY_FILES = "Put a new one in its place, and reload.";
+const BY_ACME = "`portico certificates renew` asks the authority again.";
 
 function others({ state, pauses, workers, events }: Overview): readonly Trouble[] {
   const last = events.find(({ message }) =>

@@ -38,7 +38,7 @@ export class TlsCarrier extends Duplex {
     super();
     const callback = (bytes: number): boolean => this.received(wire.subarray(0, bytes));
     this.tcp = connect({ ...options, onread: { buffer: wire, callback } });
-    // Who answers few and short requests pads no records worth a limit that grows.
+    // A server that answers a few short requests needs no padding that would have to be forgiven.
     this.overhead = new TlsOverhead(this.tcp, inTurns ? 0 : undefined);
     keepReadableAfterWriteErrors(this.tcp);
     this.tcp.on("end", () => this.complete());
