@@ -151,6 +151,14 @@ export function tlsRecordServer(
   });
 }
 
+/** Sends portions without end, each made when the last one has left, until the peer ends the connection. */
+export function sendWithoutEnd(tcp: net.Socket, portion: () => Buffer): void {
+  const next = (): void => {
+    if (!tcp.destroyed) tcp.write(portion(), () => setImmediate(next));
+  };
+  next();
+}
+
 const NONE = Buffer.alloc(0);
 const EMPTY_NONCE = Buffer.from([0]);
 const TICKET_BYTES = Buffer.from([0, 32]);
