@@ -102,3 +102,37 @@ export function sampleOverview(text: (usual: string) => string = (usual) => usua
     },
   };
 }
+
+/**
+ * The overview of a house with as many sites, each with an upstream of two servers, one down, and a certificate.
+ *
+ * @param word ends the names and the path of a transfer
+ */
+export function manySites(sites: number, word = ""): Overview {
+  const one = sampleOverview();
+  const [upstream, certificate] = [one.upstreams[0]!, one.certificates[0]!];
+  const all = Array.from({ length: sites }, (_, i) => `site${i}${word}`);
+  return {
+    ...one,
+    at: Date.now(),
+    transfers: one.transfers.map((transfer) => ({ ...transfer, path: `/${word}`, file: `${word}.pdf` })),
+    upstreams: all.map((name) => ({
+      name,
+      servers: upstream.servers.map((server) => ({
+        ...server,
+        url: `http://${name}.internal.example.org:8000`,
+      })),
+    })),
+    certificates: all.map((name) => ({
+      ...certificate,
+      names: [`${name}.example.org`, `www.${name}.example.org`],
+    })),
+    topology: {
+      ...one.topology,
+      columns: one.topology.columns.map(({ title, nodes: [node] }) => ({
+        title,
+        nodes: all.map((name, i) => ({ ...node!, id: `${node!.id[0]}${i}`, lines: [name] })),
+      })),
+    },
+  };
+}

@@ -60,6 +60,7 @@ test.each([
   ["/status?json", "application/json; charset=utf-8", '{"version":'],
   ["/status?script", "text/javascript; charset=utf-8", '"use strict";'],
   ["/status?style", "text/css; charset=utf-8", ":root"],
+  ["/status?icon", "image/svg+xml", "<svg xmlns="],
 ])("%s is %s", async (path, type, begin) => {
   const { status, headers, body } = await get(path);
   expect([status, headers["content-type"], body.slice(0, begin.length)]).toEqual([200, type, begin]);

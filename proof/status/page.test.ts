@@ -1,12 +1,16 @@
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { connect, type Socket } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { partOfQuery } from "../../src/runtime/status/asked.js";
+import { statusResponse } from "../../src/runtime/status/site.js";
 import { issue } from "../../testkit/certificates.js";
 import { Browser } from "../../testkit/browser.js";
 import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
+import { manySites } from "../../testkit/overviews.js";
 import { freePorts } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 import { randomText } from "../../testkit/random.js";
@@ -188,6 +192,67 @@ describe.each([
     for (const socket of sockets) socket.destroy();
   });
 });
+
+describe("many sites", () => {
+  let page: Server;
+  let word = "";
+  beforeAll(async () => {
+    page = createServer(async (request, response) => {
+      const part = partOfQuery(request.url!.slice(2)) ?? "page";
+      const asked = { part, addresses: "whole", fileNames: true } as const;
+      const { contentType, body } = await statusResponse(asked, () =>
+        Promise.resolve(manySites(SITES, word)),
+      );
+      response.writeHead(200, { "content-type": contentType }).end(body);
+    }).listen(0, "127.0.0.1");
+    await once(page, "listening");
+    await browser.open(`http://127.0.0.1:${(page.address() as AddressInfo).port}/`);
+  });
+  afterAll(async () => {
+    page.close();
+    await browser.open(`http://127.0.0.1:${port}/status`);
+  });
+
+  test.each([1_400, 1_000, 800, 390])("%i pixels wide: no short word is broken", async (width) => {
+    await browser.showAs({ width, height: 900, dark: false });
+    expect(await browser.evaluate<string[]>(BROKEN_WORDS)).toEqual([]);
+    expect(await shown("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  });
+
+  test.each([1_080, 390])("%i pixels wide: long words do not stick out", async (width) => {
+    word = "x".repeat(200);
+    await browser.showAs({ width, height: 900, dark: false });
+    await eventually(async () => (await text()).includes(word), "for the words", SLOW);
+    expect(await shown("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  });
+
+  test("the map is folded, and stays as its reader leaves it", async () => {
+    const visible = (): Promise<unknown> => shown("document.querySelector('.topology').checkVisibility()");
+    expect(await visible()).toBe(false);
+    await browser.click("summary");
+    const updated = await shown("document.querySelector('#updated').innerText");
+    await eventually(
+      async () => (await shown("document.querySelector('#updated').innerText")) !== updated,
+      "for an update",
+      SLOW,
+    );
+    expect(await visible()).toBe(true);
+  });
+});
+
+/** Words of tables that stand on more than one line, though any column has room for them. */
+const BROKEN_WORDS = `
+  const broken = [], range = document.createRange();
+  // A narrow window hides the heads of columns from the eye.
+  for (const table of document.querySelectorAll(innerWidth > 640 ? "table" : "tbody"))
+    for (const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT); texts.nextNode(); )
+      for (const { 0: word, index } of texts.currentNode.data.matchAll(/[\\w.]{1,24}(?![\\w.])/g)) {
+        range.setStart(texts.currentNode, index);
+        range.setEnd(texts.currentNode, index + word.length);
+        if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) broken.push(word);
+      }
+  return broken;`;
+const SITES = 31;
 
 test("keyboard: the picture can be scrolled, its words opened, updates stopped", async () => {
   await browser.showAs({ width: 1_080, height: 900, dark: false });

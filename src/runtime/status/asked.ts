@@ -1,7 +1,7 @@
 import type { Shown } from "./overview.js";
 
-/** Parts of the status that a client may ask for: the page, its data, and the two files of the page. */
-export type StatusPart = "page" | "json" | "script" | "style";
+/** Parts of the status that a client may ask for: the page, its data, and the files of the page. */
+export type StatusPart = "page" | "json" | "script" | "style" | "icon";
 
 /** A worker's request to its master, on behalf of a client. */
 export interface AskedStatus extends Shown {
@@ -47,4 +47,5 @@ const PARTS: ReadonlyMap<string, StatusPart> = new Map([
   ["json", "json"],
   ["script", "script"],
   ["style", "style"],
+  ["icon", "icon"],
 ]);

@@ -18,6 +18,7 @@ import { bytesText, countText, daysText, durationText, plural, timeText } from "
 export interface PageLinks {
   readonly script: string;
   readonly style: string;
+  readonly icon: string;
 }
 
 /** Seconds after which a browser without JavaScript loads it again. */
@@ -35,6 +36,7 @@ export function statusPage(overview: Overview, links: PageLinks): string {
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${title(overview)}</title>
+<link rel="icon" href="${links.icon}">
 <link rel="stylesheet" href="${links.style}">
 <noscript><meta http-equiv="refresh" content="${RELOAD_SECONDS}"></noscript>
 <script src="${links.script}" defer></script>
@@ -46,7 +48,7 @@ ${standing(overview)}
 ${traffic(overview.traffic)}
 <section aria-labelledby="h-transfers"><h2 id="h-transfers">In progress <span class="count">${countText(running)}</span></h2>${transfersTable(overview)}</section>
 <section aria-labelledby="h-topology"><h2 id="h-topology">Map of routes</h2>
-<div class="scroll" role="group" aria-label="Picture of it" tabindex="0">${topologyPicture(topology)}</div>
+${topologyMap(topology)}
 <details><summary>In words</summary><ul id="topology-words">${topologyWords(topology).map((words) => markup`<li>${words}</li>`)}</ul></details></section>
 <div class="pair">
 <section aria-labelledby="h-upstreams"><h2 id="h-upstreams">Upstream servers</h2>${upstreamsTable(upstreams)}</section>
@@ -90,8 +92,8 @@ function traffic({ requests, bytesIn, bytesOut, connections, history }: Traffic)
   const span = durationText(periods * everyMs);
   const mostRequests = roundTop(history.requests);
   const mostBytes = roundTop([...history.bytesIn, ...history.bytesOut]);
-  const requestsLabel = `Requests a second in the last ${span}: ${countText(requests)} now, ${countText(Math.max(0, ...history.requests))} at most`;
-  const bytesLabel = `Bytes a second in the last ${span}: ${bytesText(bytesIn)} in and ${bytesText(bytesOut)} out now, ${bytesText(Math.max(0, ...history.bytesIn))} in and ${bytesText(Math.max(0, ...history.bytesOut))} out at most`;
+  const requestsLabel = `Requests a second in the last ${span}: ${countText(requests)} now, ${countText(Math.max(requests, ...history.requests))} at most`;
+  const bytesLabel = `Bytes a second in the last ${span}: ${bytesText(bytesIn)} in and ${bytesText(bytesOut)} out now, ${bytesText(Math.max(bytesIn, ...history.bytesIn))} in and ${bytesText(Math.max(bytesOut, ...history.bytesOut))} out at most`;
   return markup`<section class="pair" aria-label="Traffic">
 <figure><figcaption><span class="label">Requests</span><span class="figures"><b>${countText(requests)}</b>/s<span class="sub">${plural(connections, "connection")} open</span></span></figcaption>
 ${framed(plot([{ name: "requests", values: history.requests }], periods, mostRequests, requestsLabel), mostRequests === 0 ? "" : `${countText(mostRequests)}/s`, span)}</figure>
@@ -156,6 +158,15 @@ function roundTop(values: readonly number[]): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= most * 0.999_999)!;
 }
 
+/** A map that is higher than a screen would push the rest of the page out of sight. */
+function topologyMap(topology: Topology): Markup {
+  const picture = markup`<div class="scroll" role="group" aria-label="Picture of it" tabindex="0">${topologyPicture(topology)}</div>`;
+  const rows = Math.max(0, ...topology.columns.map(({ nodes }) => nodes.length));
+  return rows > MAP_ROWS_MAX ? markup`<details><summary>As a picture</summary>${picture}</details>` : picture;
+}
+
+const MAP_ROWS_MAX = 16;
+
 /** The topology with the traffic on its arrows, and a text below for screen readers. */
 function topologyPicture(topology: Topology): Markup {
   const { boxes, headings, width, height } = layout(topology);
@@ -202,13 +213,16 @@ function topologyWords({ columns, edges }: Topology): readonly string[] {
   );
 }
 
+/** A column is at least as wide as its longest word, so one that no column has room for is broken anywhere. */
+const wrap = (text: string): string => (/\S{49}/.test(text) ? " long" : "");
+
 // The tables of the page. Each has a caption, and a text for an empty table.
 
 function transfersTable({ transfers, moreTransfers }: Overview): Markup {
   if (transfers.length === 0) return markup`<p class="none">Nothing is being transferred.</p>`;
   const rows = transfers.map(
     (one) => markup`<tr role="row" data-key="${one.pid}-${one.id}">
-<th role="rowheader" scope="row"><span class="what">${arrow(one.kind)}<span class="path">${one.path}${one.file !== undefined && markup`<b>${one.file}</b>`}</span></span>
+<th role="rowheader" scope="row"><span class="what">${arrow(one.kind)}<span class="path${wrap(one.path + (one.file ?? ""))}">${one.path}${one.file !== undefined && markup`<b>${one.file}</b>`}</span></span>
 <span class="sub">${[one.method, one.client, one.program].filter((text) => text !== "").join(" · ")}</span></th>
 <td role="cell" class="progress">${progress(one)}</td>
 <td role="cell" class="number">${bytesText(one.bytesPerSecond)}/s</td>
@@ -243,8 +257,8 @@ function upstreamsTable(upstreams: readonly OverviewUpstream[]): Markup {
   const rows = upstreams.flatMap(({ name, servers }) =>
     servers.map(
       (one, i) => markup`<tr role="row" data-key="${name} ${one.url}">
-<th role="rowheader" scope="row">${i === 0 ? name : markup`<span class="hidden">${name}</span>`}</th>
-<td role="cell" class="url">${one.url}${one.backup && markup` <span class="sub">backup</span>`}${one.why !== undefined && markup`<span class="sub why">${one.why}</span>`}</td>
+<th role="rowheader" scope="row" class="${wrap(name)}">${i === 0 ? name : markup`<span class="hidden">${name}</span>`}</th>
+<td role="cell" class="url${wrap(one.url + (one.why ?? ""))}">${one.url}${one.backup && markup` <span class="sub">backup</span>`}${one.why !== undefined && markup`<span class="sub why">${one.why}</span>`}</td>
 <td role="cell">${serverState(one)}</td>
 <td role="cell" class="number wide">${one.inProgress ?? "–"}</td>
 </tr>`,
@@ -280,7 +294,7 @@ function certificatesTable(certificates: readonly OverviewCertificate[]): Markup
       end,
       problem,
     }) => markup`<tr data-key="${names.join(" ")} ${listeners.join(" ")}">
-<th scope="row">${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX && ` and ${names.length - NAMES_MAX} more`}<span class="sub">${source === "temporary" ? "temporary, by " : "by "}${issuer}</span>${problem !== undefined && markup`<span class="sub why">${problem.message}. ${problem.fix}</span>`}</th>
+<th scope="row" class="${wrap(`${names.join(" ")} ${problem?.message}`)}">${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX && ` and ${names.length - NAMES_MAX} more`}<span class="sub">${source === "temporary" ? "temporary, by " : "by "}${issuer}</span>${problem !== undefined && markup`<span class="sub why">${problem.message}. ${problem.fix}</span>`}</th>
 <td><span class="state ${problem !== undefined && end === "later" ? "warn" : ENDS[end]}">${daysLeft < 0 ? "ended" : "ends"} ${daysText(daysLeft)}</span><span class="sub"><time datetime="${new Date(notAfter).toISOString()}">${timeText(notAfter).slice(0, 10)}</time></span></td>
 </tr>`,
   );

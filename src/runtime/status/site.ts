@@ -3,7 +3,7 @@ import { limited, type Overview } from "./overview.js";
 import { statusPage } from "./page.js";
 
 /** The page's own files are at its own address, with a query: so they are found at any path. */
-const LINKS = { script: "?script", style: "?style" };
+const LINKS = { script: "?script", style: "?style", icon: "?icon" };
 
 /** The response for the requested part. */
 export async function statusResponse(
@@ -15,6 +15,8 @@ export async function statusResponse(
       return { contentType: "text/javascript; charset=utf-8", body: SCRIPT };
     case "style":
       return { contentType: "text/css; charset=utf-8", body: STYLE };
+    case "icon":
+      return { contentType: "image/svg+xml", body: ICON };
     case "json":
       return {
         contentType: "application/json; charset=utf-8",
@@ -114,6 +116,10 @@ export const SCRIPT = `"use strict";
 })();
 `;
 
+/** One line that leads through a gate. Without an icon of its own, browsers ask the application for `/favicon.ico`. */
+export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2563b5"/><path d="M9 25V14a7 7 0 0 1 14 0v11M5 25h22M16 25v-9" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round"/></svg>
+`;
+
 /** The page's style sheet: one accent, and other colours only for problems. */
 export const STYLE = `:root{color-scheme:light dark;--ground:#f7f8f9;--card:#fff;--ink:#1b2430;--soft:#566372;--faint:#e4e8ec;--accent:#2563b5;--fill:#2563b51a;--second:#8a5a12;--good:#1f7a45;--warn:#8a5a00;--bad:#b3261e;--warnfill:#fff5de;--badfill:#fdecea;--edge:#b9c3cd}
 @media(prefers-color-scheme:dark){:root{--ground:#0f1419;--card:#171d24;--ink:#e4e9ee;--soft:#9aa8b6;--faint:#28313b;--accent:#74a9ee;--fill:#74a9ee22;--second:#d9a95a;--good:#63c28b;--warn:#e3b35c;--bad:#f2867d;--warnfill:#2e2512;--badfill:#331a19;--edge:#46525f}}
@@ -154,10 +160,11 @@ figcaption{display:flex;flex-wrap:wrap;gap:0 1rem;justify-content:space-between;
 .plot .area{fill:var(--fill)}
 .ends{display:flex;justify-content:space-between;margin-top:.25rem}
 table{border-collapse:collapse;width:100%;font-size:.9375rem}
-th,td{text-align:left;vertical-align:top;padding:.5rem .75rem .5rem 0;border-top:1px solid var(--faint);font-weight:400;overflow-wrap:anywhere}
+th,td{text-align:left;vertical-align:top;padding:.5rem .75rem .5rem 0;border-top:1px solid var(--faint);font-weight:400;overflow-wrap:break-word}
 th:last-child,td:last-child{padding-right:0}
-thead th{border:0;padding-top:0;color:var(--soft);font-size:.8125rem;overflow-wrap:normal}
+thead th{border:0;padding-top:0;color:var(--soft);font-size:.8125rem}
 tbody th{font-weight:500}
+.long{overflow-wrap:anywhere}
 .number{text-align:right;white-space:nowrap}
 .what{display:flex;gap:.375rem;align-items:baseline}
 .kind{color:var(--accent)}
