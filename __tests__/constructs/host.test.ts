@@ -1,6 +1,6 @@
 import { TerraformVariable } from "cdktf";
 import { lateHostChecks } from "../../src/constructs/props/hostChecks.js";
-import { Host, type HostProps } from "../../src/index.js";
+import { Host, type HostProps, ReverseProxy } from "../../src/index.js";
 import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 const host = (props: HostProps): Host => new Host(newStack(), "host", props);
@@ -164,4 +164,18 @@ test("what is known only at apply is checked then, each with its rule", () => {
     "stack/host.nameservers[1]: is not an IPv4 or IPv6 address [host.bad-nameserver]",
     "stack/host.sshPort: is out of range [config.out-of-range]",
   ]);
+});
+
+describe("a proxy", () => {
+  test("makes the host of its props", () => {
+    const proxy = new ReverseProxy(newStack(), "proxy", { host: { address: "192.0.2.10" } });
+    expect([(proxy.host as Host).node.path, proxy.host.address]).toEqual(["stack/proxy/Host", "192.0.2.10"]);
+  });
+
+  test("says what is wrong with them together with its own props", () => {
+    const refused = problemsOf(
+      () => new ReverseProxy(newStack(), "proxy", { host: { address: "192.0.2.256" }, workers: 1_000 }),
+    );
+    expect(refused.map(({ path }) => path)).toEqual(["stack/proxy/Host.address", "stack/proxy.workers"]);
+  });
 });

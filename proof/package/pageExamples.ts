@@ -23,6 +23,7 @@ const KNOWN: Readonly<Record<string, string>> = {
     ${codeBlocks("docs/pair.md", "ts")[0]!.replace('new FrontEndPair(this, "pair", ', "return (")}
   })()`,
   props: '{ host, mode: Mode.tls(), installDirectory: "/srv/sync" }',
+  mode: "Mode.tls()",
   proxy: 'new ReverseProxy(this, "proxy", { host })',
   server: '{ ipv4Address: new TerraformVariable(this, "address", {}).stringValue }',
   service: `((): ProxyService => {

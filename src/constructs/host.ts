@@ -132,6 +132,10 @@ function canonical(address: string): string {
     : canonicalIpv6(address)!;
 }
 
+/** @internal The host of a construct that takes a host, or props to make one. */
+export const hostFrom = (scope: Construct, host: HostProps): IHost =>
+  Construct.isConstruct(host) ? (host as Host) : new Host(scope, "Host", host);
+
 /** @internal */
 export const hostPropProblems = (path: string, fit: Partial<HostProps>): Problem[] => [
   ...hostProblems(fit as HostProps, path, isKnown),

@@ -1,12 +1,12 @@
-import type { Construct, IConstruct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
 import { hostPathProblems } from "./props/checks.js";
-import type { IHost } from "./host.js";
+import { HOST_PROPS, hostFrom, hostPropProblems, type HostProps, type IHost } from "./host.js";
 import { lateHostChecks } from "./props/hostChecks.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
-import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import { either, fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { IReverseProxy } from "./proxyInterfaces.js";
 import { proxyOf } from "./proxyScope.js";
 import { PROXY_SETTINGS, type ProxySettings, settingsProblems } from "./proxySettings.js";
@@ -34,12 +34,15 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
 
   constructor(scope: Construct, id: string, props: ReverseProxyProps) {
     super(scope, id);
-    refuseProps(this, props, REVERSE_PROXY_PROPS, ({ host: _, paths, ...settings }) => [
+    refuseProps(this, props, REVERSE_PROXY_PROPS, ({ host: given, paths, ...settings }) => [
+      ...(given === undefined || Construct.isConstruct(given)
+        ? []
+        : hostPropProblems(`${this.node.path}/Host`, given)),
       ...hostPathProblems(paths, `${this.node.path}.paths`),
       ...settingsProblems(this.node.path, settings),
     ]);
     const { host, paths, ...settings } = props;
-    this.host = host;
+    this.host = hostFrom(this, host);
     this.paths = { ...DEFAULT_HOST_PATHS, ...paths };
     const { logDirectory } = this.paths;
     const logs = {
@@ -49,7 +52,7 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
     };
     this.settings = { ...settings, logs };
     this.configFile = new HostFile(this, "Config", {
-      host,
+      host: this.host,
       path: this.paths.config,
       content: () => renderJsonAroundTokens(this.config, proxyConfigText),
       role: "config",
@@ -122,8 +125,8 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
 
 /** The host of a proxy, and the settings of the proxy as a whole. */
 export interface ReverseProxyProps extends ProxySettings {
-  /** The host that the proxy runs on. */
-  readonly host: IHost;
+  /** The host that the proxy runs on: a `Host`, a construct of your own that is one (`IHost`), or props to make one. */
+  readonly host: HostProps;
   /**
    * Paths on the host that differ from the defaults.
    * @default DEFAULT_HOST_PATHS
@@ -145,7 +148,7 @@ export const HOST_PATHS: PropTable<Partial<HostPaths>> = {
 
 /** @internal */
 export const REVERSE_PROXY_PROPS: PropTable<ReverseProxyProps> = {
-  host: required(HOST),
+  host: required(either(HOST, fields(HOST_PROPS))),
   paths: fields(HOST_PATHS),
   ...PROXY_SETTINGS,
 };

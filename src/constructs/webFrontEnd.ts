@@ -27,7 +27,7 @@ import {
   type IFrontEnd,
   networkOf,
 } from "./frontEndParts.js";
-import { Host, type IHost, HOST_PROPS } from "./host.js";
+import { HOST_PROPS, hostFrom, type IHost } from "./host.js";
 import type { Mode } from "./mode.js";
 import { fieldsOf, kindsOf } from "./props/fieldTable.js";
 import {
@@ -86,7 +86,7 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
     );
     const { mode, upstream, firewall, activation } = props;
     const { responseHeaders, errorPages, pauseResponse, windowsDrives } = props;
-    this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
+    this.host = hostFrom(this, props.host);
     const { host } = this;
     this.mode = mode;
     this.serverNames = [...host.serverNames, ...(props.additionalServerNames ?? [])];

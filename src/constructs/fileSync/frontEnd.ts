@@ -41,7 +41,7 @@ import {
   loopbackPortsOf,
   portForwardsOf,
 } from "../frontEndParts.js";
-import { dnsRecordsOutput, Host, type IHost } from "../host.js";
+import { dnsRecordsOutput, hostFrom, type IHost } from "../host.js";
 import { HostFile } from "../hostFile.js";
 import type { Mode } from "../mode.js";
 import type { Listener } from "../listener.js";
@@ -95,7 +95,7 @@ export class FileSyncFrontEnd<
   constructor(scope: Construct, id: string, props: FileSyncFrontEndProps<Upstreams, Routes>) {
     super(scope, freeId(scope, id));
     refuseFrontEnd(this, props);
-    this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
+    this.host = hostFrom(this, props.host);
     this.mode = props.mode;
     refuseSameNames(this, props);
     refuseLostAddress(this);
