@@ -1,3 +1,4 @@
+import { DAY_MS } from "../model/duration.js";
 import type { Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { isoMinutes, type ListedCertificate } from "../runtime/supervisor/certificateList.js";
@@ -95,8 +96,6 @@ function listText(certificates: readonly ListedCertificate[], now: number): stri
   const lines = tableText([["NAMES", "ISSUER", "DAYS LEFT", "SOURCE", "NEXT ATTEMPT"], ...rows]);
   return lines[0]! + certificates.map((one, i) => lines[i + 1]! + failureText(one, now)).join("");
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 const daysLeft = (notAfter: number, now: number): string =>
   notAfter <= now ? "expired" : String(Math.floor((notAfter - now) / DAY_MS));

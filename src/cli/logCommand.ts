@@ -1,3 +1,4 @@
+import { DAY_MS } from "../model/duration.js";
 import { type Command, InvalidArgumentError } from "commander";
 import { logsOfConfig } from "../host/diagnosis/configLogs.js";
 import { type Followed, LogFollower } from "../host/diagnosis/logFollower.js";
@@ -61,8 +62,6 @@ Examples:
   portico log
   portico log --status 5xx --errors
   portico log --route files --client 10.0.0.0/8 --since 10m --no-follow`;
-
-const DAY_MS = 86_400_000;
 
 async function log(flags: LogFlags, output: Output): Promise<number> {
   const { file, root } = sourceOf(flags.config, flags.root);

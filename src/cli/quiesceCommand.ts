@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from "../model/duration.js";
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:os";
@@ -91,9 +92,6 @@ Examples:
     )
     .action(async (command: string[], flags: Flags) => done(await quiesce(command, flags, output)));
 }
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 async function quiesce([program, ...args]: readonly string[], flags: Flags, output: Output): Promise<number> {
   const held = new Held(flags);

@@ -1,3 +1,4 @@
+import { DAY_MS } from "./duration.js";
 /** How near the end of a certificate is: judged here for pages, commands, warnings, notifications and alerts. */
 export type CertificateEnd = "ended" | "last" | "soon" | "later";
 
@@ -8,7 +9,6 @@ export interface CertificateLife {
   readonly notAfter: number;
 }
 
-export const DAY_MS = 86_400_000;
 /** Enough time for a person; a renewal without one comes long before. */
 export const SOON_DAYS = 14;
 /** A certificate of six days has less than fourteen left all the time. */

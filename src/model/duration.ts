@@ -1,3 +1,8 @@
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 const SECONDS = { s: 1, m: 60, h: 3600 } as const;
 
 /** Seconds of `90s`, `30m` or `10h`; undefined for other texts. */

@@ -1,8 +1,9 @@
+import { HOUR_MS } from "../../model/duration.js";
 import { createHash, createHmac, createPublicKey, type KeyObject, sign } from "node:crypto";
 import * as z from "zod";
 import { Untrusted } from "../../model/untrusted.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
-import { type Clock, HOUR_MS } from "./clock.js";
+import { type Clock } from "./clock.js";
 import type { Response, Transport } from "./transport.js";
 
 /** Requests of RFC 8555: the directory, nonces, signatures, and refusals as errors. */

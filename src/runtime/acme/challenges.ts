@@ -1,8 +1,9 @@
+import { SECOND_MS } from "../../model/duration.js";
 import { isIP } from "node:net";
 import type { ChallengeType, DnsProofsConfig } from "../../model/serving.js";
 import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
-import { type Clock, SECOND_MS, unlessAborted } from "./clock.js";
+import { type Clock, unlessAborted } from "./clock.js";
 import type { Challenge } from "../dispatch/challenge.js";
 import type { AcmeHost, OrderedCertificate } from "./acmeHost.js";
 import { DnsProofs, proofOf } from "./dnsProofs.js";

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from "../../model/duration.js";
 import type { KeyObject, X509Certificate } from "node:crypto";
 import { AcmeError } from "./acmeError.js";
 import { accountFile, accountIdOf, type StoredAccount, usableKey } from "./authority.js";
@@ -9,7 +10,6 @@ import {
   readCertificate,
   writeCertificate,
 } from "./certificateFile.js";
-import { DAY_MS, HOUR_MS } from "./clock.js";
 import type { KeyType, OrderedCertificate } from "./acmeHost.js";
 import { unusable } from "./replacement.js";
 import { readJson, readState, writeJson } from "./stateFiles.js";

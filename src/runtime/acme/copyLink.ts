@@ -1,3 +1,4 @@
+import { SECOND_MS } from "../../model/duration.js";
 import { once } from "node:events";
 import { createConnection } from "node:net";
 import { connect, createServer, type TLSSocket } from "node:tls";
@@ -6,7 +7,6 @@ import { Untrusted } from "../../model/untrusted.js";
 import { Places } from "../sockets/places.js";
 import { SHARED_KEY_CONTEXT } from "../tls/tlsContexts.js";
 import type { Copies, Outcome } from "./copies.js";
-import { SECOND_MS } from "./clock.js";
 
 /** Which host, which other one, and the key that both have. */
 export interface Link {

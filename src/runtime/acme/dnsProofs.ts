@@ -1,3 +1,4 @@
+import { SECOND_MS } from "../../model/duration.js";
 import { createHash } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { isIPv6 } from "node:net";
@@ -5,7 +6,7 @@ import type { DnsProofsConfig } from "../../model/serving.js";
 import { AcmeDns } from "./acmeDns.js";
 import { AcmeError } from "./acmeError.js";
 import type { AcmeHost } from "./acmeHost.js";
-import { type Clock, SECOND_MS } from "./clock.js";
+import { type Clock } from "./clock.js";
 import type { TxtRecord } from "./dnsMessage.js";
 import { DnsProgram } from "./dnsProgram.js";
 import type { DnsProvider, NameServer, Proof } from "./dnsProvider.js";

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../model/duration.js";
 import { join } from "node:path";
 import { printableName } from "../../model/printable.js";
 import { type AcmeError, acmeError } from "./acmeError.js";
@@ -5,7 +6,7 @@ import type { Authority } from "./authority.js";
 import { certificateMark, contentsOf, folderOf, type Kept, readCertificate } from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./acmeClient.js";
-import { type Clock, HOUR_MS, MINUTE_MS, SECOND_MS } from "./clock.js";
+import { type Clock } from "./clock.js";
 import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, OrderedCertificate } from "./acmeHost.js";
 import { Order } from "./order.js";
 import {

@@ -1,3 +1,4 @@
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../model/duration.js";
 import { createPrivateKey } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
@@ -14,7 +15,7 @@ import {
 } from "./certificateFile.js";
 import type { OpenChallenge, OpenChallenges } from "./challenges.js";
 import type { Resource } from "./acmeClient.js";
-import { type Clock, DAY_MS, MINUTE_MS, SECOND_MS } from "./clock.js";
+import { type Clock } from "./clock.js";
 import {
   canonical,
   challengesIn,

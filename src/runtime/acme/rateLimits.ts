@@ -1,7 +1,8 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../model/duration.js";
 import { join } from "node:path";
 import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";
-import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
+import { type Clock } from "./clock.js";
 import { readJson, writeJson } from "./stateFiles.js";
 
 /**

@@ -1,6 +1,6 @@
+import { DAY_MS, HOUR_MS } from "../../model/duration.js";
 import { coversName } from "../../model/certificateName.js";
 import type { Kept } from "./certificateFile.js";
-import { DAY_MS, HOUR_MS } from "./clock.js";
 import { extendedKeyUsageAllowsServers, unknownCriticalExtension } from "./x509.js";
 
 /** Whether a certificate may take the place of another one: an authority and the other host of a pair are asked the same. */

@@ -1,5 +1,5 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../model/duration.js";
 import { createHash } from "node:crypto";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
 import type { AcmeFailure } from "./acmeHost.js";
 
 /** When to ask an authority: pure functions of the stored history, so that a restart gets the same times. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../model/duration.js";
 import {
   createHash,
   createPublicKey,
@@ -138,7 +139,6 @@ function dotted(content: Buffer): string {
   return [top, first - top * 40, ...others].join(".");
 }
 
-const DAY_MS = 24 * 3_600_000;
 const SELF_SIGNED_DAYS = 365;
 
 /** @param more extensions besides the names */

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../model/duration.js";
 import { join } from "node:path";
 import type { AcmeEngine, AcmeHost, CertificateStatus } from "../acme/engine.js";
 import { LEFT } from "../acme/acmeHost.js";
@@ -185,8 +186,6 @@ export class CertificateManager {
       );
   }
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 /** For reading stored certificates, without requests to an authority. */
 const IDLE_HOST: AcmeHost = {

@@ -1,4 +1,5 @@
-import { certificateEnd, DAY_MS } from "../../model/certificateEnd.js";
+import { DAY_MS } from "../../model/duration.js";
+import { certificateEnd } from "../../model/certificateEnd.js";
 import { hasSeveral, type ProxyConfig } from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import { totalOf } from "../counting/counts.js";

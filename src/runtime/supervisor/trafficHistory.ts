@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../model/duration.js";
 import { type Counts, numberOf, totalOf } from "../counting/counts.js";
 import type { TrafficHistory } from "../status/overview.js";
 
@@ -133,7 +134,6 @@ function push(ring: number[], value: number): void {
 export const EVERY_MS = 5_000;
 /** A quarter of an hour. */
 const PERIODS = 180;
-const MINUTE_MS = 60_000;
 const RECENT_MS = 3_000;
 
 /** Names of the config, which have no space. */
