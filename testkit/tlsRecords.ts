@@ -29,16 +29,20 @@ export class TlsRecords {
     return this.record(DATA, Buffer.from(text, "latin1"));
   }
 
-  /** A KeyUpdate that asks for one in return (RFC 8446, 4.6.3). */
-  keyUpdate(): Buffer {
-    const bytes = this.record(HANDSHAKE, Buffer.from([24, 0, 0, 1, 1]));
+  /**
+   * A KeyUpdate that asks for one in return (RFC 8446, 4.6.3).
+   *
+   * @param padding bytes of it (5.4): each KeyUpdate costs who sends it more than who receives it
+   */
+  keyUpdate(padding = 0): Buffer {
+    const bytes = this.record(HANDSHAKE, Buffer.from([24, 0, 0, 1, 1]), padding);
     this.secret = expanded(this.secret, "traffic upd", 32);
     this.deriveKey();
     return bytes;
   }
 
-  keyUpdates(count: number): Buffer {
-    return Buffer.concat(Array.from({ length: count }, () => this.keyUpdate()));
+  keyUpdates(count: number, padding = 0): Buffer {
+    return Buffer.concat(Array.from({ length: count }, () => this.keyUpdate(padding)));
   }
 
   /** A session ticket, which nobody asked for (RFC 8446, 4.6.1): another one each time. */
@@ -54,10 +58,10 @@ export class TlsRecords {
   }
 
   /** RFC 8446, 5.2. */
-  private record(type: number, content: Buffer): Buffer {
+  private record(type: number, content: Buffer, padding = 0): Buffer {
     const nonce = Buffer.from(this.iv);
     nonce.writeUInt32BE((nonce.readUInt32BE(8) ^ this.sequence++) >>> 0, 8);
-    const plain = Buffer.concat([content, Buffer.from([type])]);
+    const plain = Buffer.concat([content, Buffer.from([type]), Buffer.alloc(padding)]);
     const length = plain.length + TAG_BYTES;
     const head = Buffer.from([DATA, 3, 3, length >> 8, length & 255]);
     const cipher = createCipheriv("aes-128-gcm", this.key, nonce).setAAD(head);

@@ -136,7 +136,7 @@ describe("a server that sends what it likes:", () => {
   });
 
   test.each([
-    ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(100)],
+    ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(100, 128)],
     ["session tickets", (records: TlsRecords) => records.tickets(100)],
   ])("a flood of %s", async (_, many) => {
     const identity = await issue({ type: "ec", names: ["127.0.0.1"] });

@@ -111,7 +111,7 @@ test("`portico notify --test` says how each target took it, and shows no secret"
 });
 
 test.each([
-  ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(100)],
+  ["KeyUpdates", (records: TlsRecords) => records.keyUpdates(100, 128)],
   ["session tickets", (records: TlsRecords) => records.tickets(100)],
 ])("a target that floods its connection with %s does not hold the master", async (_, many) => {
   const identity = await issue({ type: "ec", names: ["127.0.0.1"] });
