@@ -594,7 +594,7 @@ const harmful = of("harm", [
     "the application's name on another server in containers",
     (s) => {
       const { proxy, listeners } = containerised(s);
-      proxy.addVirtualServer("v", { serverNames: ["files.example"], listeners: [listeners.http] });
+      proxy.addVirtualServer("v", { serverNames: ["files.example"], listeners: [listeners.http!] });
     },
   ],
   ["the whole host as files", serves("/")],

@@ -172,7 +172,7 @@ describe("the self-signed certificate", () => {
       serverNames: ["office.example", "192.0.2.99"],
       listeners: [https!],
     });
-    files.proxy.addVirtualServer("plain", { serverNames: ["plain.example"], listeners: [http] });
+    files.proxy.addVirtualServer("plain", { serverNames: ["plain.example"], listeners: [http!] });
     expect(certificates(stack)).toMatchObject([
       {
         dns_names: ["alias.example", "office.example"],
@@ -283,7 +283,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     const stack = newStack();
     const { proxy, listeners } = frontEnd({ mode: Mode.plain() }, "files", stack);
     proxy.addUpstream("idle", { url: "https://10.0.0.1", tls: { verify: false } });
-    proxy.addVirtualServer("empty", { serverNames: ["empty.example"], listeners: [listeners.http] });
+    proxy.addVirtualServer("empty", { serverNames: ["empty.example"], listeners: [listeners.http!] });
     const plain = proxy.addListener("more", { port: 81, http2: true });
     const more = proxy.addVirtualServer("more-server", {
       serverNames: ["_"],

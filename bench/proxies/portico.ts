@@ -83,7 +83,7 @@ function porticoConfig(setup: Setup): string {
     });
   }
   for (let i = 0; i < (setup.extraServers ?? 0); i++) {
-    const listeners = [frontEnd.listeners.https ?? frontEnd.listeners.http];
+    const listeners = [frontEnd.listeners.https ?? frontEnd.listeners.http!];
     const server = frontEnd.proxy.addVirtualServer(`extra-${i}`, {
       serverNames: [`extra-${i}.example`],
       listeners,

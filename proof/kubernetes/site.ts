@@ -31,7 +31,7 @@ export function site(scope: Construct, { revision, announcedFrom }: SiteOptions)
   });
   const load = sync.proxy.addVirtualServer("load", {
     serverNames: [LOAD_HOST],
-    listeners: [sync.listeners.http],
+    listeners: [sync.listeners.http!],
   });
   for (const server of [load, sync.application])
     server.addRoute("load", {

@@ -41,7 +41,7 @@ const EMPTY =
   "warning: portico/files/Proxy/VirtualServers/empty: This virtual server has no routes: it responds to every request with 404.\n";
 const MISTAKES = `
 files.proxy.addUpstream("idle", { url: "http://10.0.0.1" });
-files.proxy.addVirtualServer("empty", { serverNames: ["e.example"], listeners: [files.listeners.http] });
+files.proxy.addVirtualServer("empty", { serverNames: ["e.example"], listeners: [files.listeners.http!] });
 `;
 
 test.each([

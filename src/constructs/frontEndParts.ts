@@ -25,9 +25,9 @@ import type { VirtualServer } from "./virtualServer.js";
 
 /** Listeners of a front end. */
 export interface FrontEndListeners {
-  /** The HTTP port on IPv4: on all addresses, or on the mode's address. */
-  readonly http: Listener;
-  /** The HTTP port on IPv6; undefined for a host without an IPv6 address. */
+  /** The HTTP port on IPv4: on all addresses, or on the mode's address; undefined with `httpPort: false`. */
+  readonly http?: Listener;
+  /** The HTTP port on IPv6; undefined for a host without an IPv6 address, and with `httpPort: false`. */
   readonly http6?: Listener;
   /** The HTTPS port on IPv4; undefined in plain mode. */
   readonly https?: Listener;
@@ -39,7 +39,7 @@ export interface FrontEndListeners {
 export interface FrontEndServers {
   /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
   readonly application: VirtualServer;
-  /** Redirects from HTTP to HTTPS; undefined in plain mode. */
+  /** Redirects from HTTP to HTTPS; undefined in plain mode, and with `httpPort: false`. */
   readonly redirect?: VirtualServer;
 }
 
@@ -126,6 +126,10 @@ export interface FrontEndFirewallProps extends Omit<
   readonly allowed?: readonly AllowedPort[];
 }
 
+/** @internal The given ones of two families or protocols. */
+export const listenersIn = (...listeners: readonly (Listener | undefined)[]): Listener[] =>
+  listeners.filter((one) => one !== undefined);
+
 /** @internal One listener for each port of the mode, and an IPv6 one as well if the host has an IPv6 address. */
 export function addListeners(
   proxy: ReverseProxy,
@@ -142,7 +146,7 @@ export function addListeners(
     const first = proxy.addListener(id, { address, ...all });
     return ipv6 ? [first, proxy.addListener(`${id}6`, { address: ipv6Address, ...all })] : [first];
   };
-  const [http, http6] = add("http", { port: mode.httpPort });
+  const [http, http6] = mode.httpPort === undefined ? [] : add("http", { port: mode.httpPort });
   if (mode.https === undefined) return { http, http6 };
   const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
   const [https, https6] = add("https", { port, http2, tls: { material, policy, serverNames } });
@@ -177,7 +181,7 @@ export function givenPartProblems({ node: { path } }: Construct, given: GivenPar
 }
 
 /** What the ports of a front end follow from. */
-type FrontEnd = Pick<IFrontEnd, "host" | "mode" | "proxy">;
+type FrontEnd = Pick<IFrontEnd, "host" | "mode" | "proxy" | "listeners">;
 
 /** @internal TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
 export function exposedPortsOf({ proxy, host }: FrontEnd): readonly number[] {
@@ -196,15 +200,13 @@ export function loopbackPortsOf(frontEnd: FrontEnd): readonly number[] {
 }
 
 /** @internal Forwards that a NAT router needs; none if the host's IPv4 address is public. */
-export function portForwardsOf({ mode, host }: FrontEnd): readonly PortForward[] {
-  const { httpPort, publicPort, https, address } = mode;
-  const ports =
-    https === undefined
-      ? [{ from: publicPort, to: httpPort }]
-      : [
-          { from: 80, to: httpPort },
-          { from: publicPort, to: https.httpsPort },
-        ];
+export function portForwardsOf({ mode, host, listeners }: FrontEnd): readonly PortForward[] {
+  const { publicPort, address } = mode;
+  const { http, https } = listeners;
+  const ports = [
+    ...(http === undefined ? [] : [{ from: https === undefined ? publicPort : 80, to: http.port }]),
+    ...(https === undefined ? [] : [{ from: publicPort, to: https.port }]),
+  ];
   return portForwards(isWildcard(address) ? host.clientAddress : address, ports);
 }
 

@@ -6,7 +6,17 @@ import type { listenerOptions, virtualServerOptions } from "../model/config/conf
 import { PROXY_PROTOCOL, type ProxyProtocolOptions, type TlsSettings } from "./listener.js";
 import { listenerOptionProblems, serverOptionProblems } from "./props/checks.js";
 import { MODE, TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
-import { fields, flag, number, type PropTable, refuseNew, refuseOptions, text } from "./props/propTable.js";
+import {
+  choice,
+  either,
+  fields,
+  flag,
+  number,
+  type PropTable,
+  refuseNew,
+  refuseOptions,
+  text,
+} from "./props/propTable.js";
 import { HSTS_OPTIONS, type HstsOptions, selfSignedHstsProblems, withoutForce } from "./responseHeaders.js";
 import { TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
@@ -15,8 +25,8 @@ import { isKnown } from "./props/tokens.js";
 export abstract class Mode {
   /** `https` in TLS mode, otherwise `http`. */
   abstract readonly scheme: "http" | "https";
-  /** The host's HTTP port. */
-  abstract readonly httpPort: number;
+  /** The host's HTTP port; undefined with `httpPort: false`. */
+  abstract readonly httpPort?: number;
   /** Public port. */
   abstract readonly publicPort: number;
   /** Local IPv4 address of the listeners. */
@@ -45,7 +55,7 @@ export abstract class Mode {
     return new PlainMode(options);
   }
 
-  /** TLS with HTTP/2 on port 443; port 80 redirects to it. */
+  /** TLS with HTTP/2 on port 443; port 80 redirects to it, unless `httpPort` is `false`. */
   static tls(options: TlsOptions = {}): Mode {
     refuseOptions("Mode.tls", options, TLS_OPTIONS, (fit) => [
       ...listenProblems("Mode.tls", fit),
@@ -102,10 +112,11 @@ export interface TlsOptions
   /** @remarks This applies to the application's virtual server. Refused as the `hsts` of `VirtualServerProps`. */
   readonly hsts?: HstsOptions;
   /**
-   * The host's HTTP port for the redirect, 1 to 65535.
+   * The host's HTTP port for the redirect, 1 to 65535; `false` for TLS alone: the front end has no HTTP port, and
+   * redirects nobody.
    * @default 80
    */
-  readonly httpPort?: number;
+  readonly httpPort?: number | false;
   /**
    * The host's TLS port, 1 to 65535.
    * @default 443
@@ -138,14 +149,14 @@ class PlainMode extends Mode {
 
 class TlsMode extends Mode {
   override readonly scheme = "https";
-  override readonly httpPort: number;
+  override readonly httpPort?: number;
   override readonly publicPort: number;
   override readonly https: HttpsOptions;
 
   constructor(options: TlsOptions) {
     super(options);
     const { httpPort = 80, httpsPort = 443, publicPort = httpsPort } = options;
-    this.httpPort = httpPort;
+    if (httpPort !== false) this.httpPort = httpPort;
     this.publicPort = publicPort;
     this.https = { ...options, httpsPort };
   }
@@ -165,7 +176,7 @@ const TLS_OPTIONS: PropTable<TlsOptions> = {
   policy: TLS_POLICY,
   http2: flag,
   hsts: fields(HSTS_OPTIONS),
-  httpPort: number,
+  httpPort: { ...either(choice(false), number), fix: "Set a port, or `false` for TLS without an HTTP port." },
   httpsPort: number,
   publicPort: number,
 };
@@ -202,7 +213,7 @@ function portProblems(method: string, options: TlsOptions): Problem[] {
   const { httpPort = 80, httpsPort } = options;
   const outOfRange = (["httpPort", "httpsPort", "publicPort"] as const).flatMap((name) => {
     const port = options[name];
-    if (port === undefined || !isKnown(port) || isPort(port)) return [];
+    if (port === undefined || port === false || !isKnown(port) || isPort(port)) return [];
     const more = { received: port, allowed: "1 to 65535" };
     return [problem("config.out-of-range", `${method}.${name}`, "is not a port", more)];
   });

@@ -25,6 +25,7 @@ import {
   type FrontEndProps,
   givenPartProblems,
   type IFrontEnd,
+  listenersIn,
   networkOf,
 } from "./frontEndParts.js";
 import { HOST_PROPS, hostFrom, type IHost } from "./host.js";
@@ -52,7 +53,7 @@ import type { VirtualServer } from "./virtualServer.js";
 
 /**
  * The front end of one ordinary web application: all paths of the host's names go to one upstream. In TLS mode port
- * 80 redirects to https. The response for other names is 404. With an activation (always over ssh), the host checks
+ * 80 redirects to https, unless the mode's `httpPort` is `false`. The response for other names is 404. With an activation (always over ssh), the host checks
  * the responses after every apply and rolls back if a response is not as expected.
  *
  * Every part is a member. You can add routes to `application`, and virtual servers and upstreams to `proxy`.
@@ -98,8 +99,8 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
       ? (upstream as IUpstream)
       : this.proxy.addUpstream("application", propsOf(upstream));
     const { http, http6, https, https6 } = this.listeners;
-    const plain = [http, http6].filter((one) => one !== undefined);
-    const secure = [https, https6].filter((one) => one !== undefined);
+    const plain = listenersIn(http, http6);
+    const secure = listenersIn(https, https6);
     this.defaultServer = this.proxy.addVirtualServer("default", {
       serverNames: ["_"],
       listeners: [...plain, ...secure],
@@ -111,7 +112,7 @@ export class WebFrontEnd extends Construct implements IFrontEnd {
       action: Action.respond(404),
       expect: { name: "other names", host: "unknown", status: 404 },
     });
-    if (secure.length > 0) {
+    if (plain.length > 0 && secure.length > 0) {
       this.redirect = this.proxy.addVirtualServer("redirect", { serverNames, listeners: plain });
       const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
       this.redirect.addRoute("https", { path: "/", action });

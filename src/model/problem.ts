@@ -123,7 +123,8 @@ export const PROBLEM_CODES = {
   "acme.key-type": "Remove `keyType`, or use a policy whose ciphers allow this type of key.",
   "acme.unknown-name": "Use a name that `portico certificates` lists.",
   "acme.not-issued": "Resolve the authority's reason, which the message gives.",
-  "acme.no-http-listener": "Add an http listener on port 80, or use the challenge `tls-alpn-01`.",
+  "acme.no-http-listener":
+    "Add an http listener on port 80 (a front end has one unless `httpPort` is `false`), or use the challenge `tls-alpn-01` or `dns-01`.",
   "host.bad-ipv4": "Use the host's static IPv4 address in dotted decimal form.",
   "host.bad-ipv6": "Use a permanent global IPv6 address, or leave `ipv6Address` out.",
   "host.bad-network": "Use an address, a netmask and a gateway that belong to one subnet.",

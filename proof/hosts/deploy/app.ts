@@ -91,7 +91,7 @@ const files = new FileSyncFrontEnd(stack, given.construct ?? "files", {
 // Load over plain HTTP as well, which the front end itself only redirects.
 const load = files.proxy.addVirtualServer("load", {
   serverNames: ["load.example"],
-  listeners: [files.listeners.http, files.listeners.http6!],
+  listeners: [files.listeners.http!, files.listeners.http6!],
 });
 load.addRoute("load", {
   path: "/load",

@@ -66,7 +66,7 @@ const pair = new FrontEndPair(stack, "pair", {
 for (const { proxy, listeners, upstreams, application } of pair.frontEnds) {
   const server = proxy.addVirtualServer("load", {
     serverNames: ["load.example"],
-    listeners: [listeners.http],
+    listeners: [listeners.http!],
   });
   for (const site of [server, application]) {
     site.addRoute("load", { path: "/load", match: "prefix", action: Action.proxy(upstreams.fileServer) });

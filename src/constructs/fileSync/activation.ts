@@ -4,7 +4,7 @@ import type { SettingsFile } from "../../model/index.js";
 import { Activation, type ActivationProps } from "../activation.js";
 import { describeHost } from "../deploymentDocument.js";
 import type { HostDescription } from "../activationOptions.js";
-import { networkOf } from "../frontEndParts.js";
+import { type FrontEndListeners, networkOf } from "../frontEndParts.js";
 import type { IHost } from "../host.js";
 import type { Mode } from "../mode.js";
 import type { ProxyService } from "../proxyService.js";
@@ -17,6 +17,7 @@ interface ActivatedFrontEnd extends Construct {
   readonly service: ProxyService;
   readonly mode: Mode;
   readonly proxy: ReverseProxy;
+  readonly listeners: FrontEndListeners;
 }
 
 /** @internal An application, and its settings files as they should be here; none if they are left to the user. */

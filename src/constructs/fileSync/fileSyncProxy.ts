@@ -34,7 +34,7 @@ import { namesProblems, ROUTE_FIELDS, routeProblems } from "./props.js";
 import { ROUTE_PATHS } from "./paths.js";
 import type { FileSyncSiteProps } from "./frontEndProps.js";
 import type { FileSyncRoutes, FileSyncSite, FileSyncUpstreams } from "./members.js";
-import { addSite, httpsOf } from "./servers.js";
+import { addSite, defaultServerOf, httpsOf } from "./servers.js";
 
 /**
  * The proxy of a file-sync web application for containers: the virtual servers and routes of `FileSyncFrontEnd`, with
@@ -52,7 +52,7 @@ export class FileSyncProxy<
   /** The listeners: on ports above 1023, published on the ports of the mode. */
   readonly listeners: FrontEndListeners;
   readonly upstreams: Upstreams;
-  readonly defaultServer: VirtualServer;
+  private readonly ownDefault?: VirtualServer;
   readonly application: VirtualServer;
   readonly redirect?: VirtualServer;
   readonly routes: Routes;
@@ -83,12 +83,16 @@ export class FileSyncProxy<
     this.proxy.addFile(`${pageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage(site.linked));
     this.upstreams = site.upstreams as Upstreams;
     this.routes = site.routes as Routes;
-    this.defaultServer = site.defaultServer;
+    this.ownDefault = site.defaultServer;
     this.redirect = site.redirect;
     this.application = site.application;
     const { application, proxy } = this;
     const taken = () => takenNameProblems({ application, proxy, serverNames });
     this.node.addValidation({ validate: () => taken().map(formatProblem) });
+  }
+
+  get defaultServer(): VirtualServer {
+    return defaultServerOf(this, this.ownDefault);
   }
 
   get httpsListener(): Listener {
@@ -162,19 +166,19 @@ function addContainerListeners(
   serverNames: readonly string[],
 ): FrontEndListeners {
   const { address, httpPort, publicPort, proxyProtocol } = mode;
-  const listen = (port: number, publishedPort: number) => ({
+  const listen = (port: number, publishedPort: number | undefined) => ({
     address,
     port: unprivileged(port),
     publishedPort,
     proxyProtocol,
   });
-  if (mode.https === undefined) return { http: proxy.addListener("http", listen(httpPort, publicPort)) };
+  const publishedPort = mode.https === undefined ? publicPort : httpPort;
+  const http =
+    httpPort === undefined ? undefined : proxy.addListener("http", listen(httpPort, publishedPort));
+  if (mode.https === undefined) return { http };
   const { material = TlsMaterial.fromSecret(), policy, http2, httpsPort } = mode.https;
   const tls = { material, policy, serverNames };
-  return {
-    http: proxy.addListener("http", listen(httpPort, httpPort)),
-    https: proxy.addListener("https", { ...listen(httpsPort, publicPort), http2, tls }),
-  };
+  return { http, https: proxy.addListener("https", { ...listen(httpsPort, publicPort), http2, tls }) };
 }
 
 const noName = (path: string): Problem =>

@@ -26,7 +26,7 @@ import type { Activation } from "../activation.js";
 import { ApplicationDaemons, unitNames } from "./daemons.js";
 import { ApplicationSettings } from "./settings.js";
 import { activateFrontEnd, describeFrontEnd } from "./activation.js";
-import { addSite, httpsOf } from "./servers.js";
+import { addSite, defaultServerOf, httpsOf } from "./servers.js";
 import type { FileSyncRoutes, FileSyncSite, FileSyncUpstreams } from "./members.js";
 import { SettingsTexts } from "./settingsTexts.js";
 import type { AnyFrontEndProps, FileSyncFrontEndProps } from "./frontEndProps.js";
@@ -70,7 +70,7 @@ export class FileSyncFrontEnd<
   readonly proxy: ReverseProxy;
   readonly listeners: FrontEndListeners;
   readonly upstreams: Upstreams;
-  readonly defaultServer: VirtualServer;
+  private readonly ownDefault?: VirtualServer;
   readonly application: VirtualServer;
   readonly redirect?: VirtualServer;
   readonly routes: Routes;
@@ -113,7 +113,7 @@ export class FileSyncFrontEnd<
     const parts = { application, listeners, mode, serverNames, pageDirectory, logDirectory, logs };
     const site = addSite(this.proxy, { ...props, ...parts });
     this.upstreams = site.upstreams as Upstreams;
-    this.defaultServer = site.defaultServer;
+    this.ownDefault = site.defaultServer;
     this.redirect = site.redirect;
     this.application = site.application;
     this.routes = site.routes as Routes;
@@ -151,6 +151,10 @@ export class FileSyncFrontEnd<
       this.activation = activateFrontEnd(this, activated, activation ?? {});
     } else describeFrontEnd(this, activated);
     if (props.outputs === true) this.addOutputs();
+  }
+
+  get defaultServer(): VirtualServer {
+    return defaultServerOf(this, this.ownDefault);
   }
 
   get httpsListener(): Listener {

@@ -21,7 +21,7 @@ export interface FileSyncUpstreams {
 export interface FileSyncSite<Upstreams, Routes> extends FrontEndServers {
   /** The application's upstreams. */
   readonly upstreams: Upstreams;
-  /** Default server on the HTTP port, for names that are not the application's. */
+  /** Default server on the HTTP port, for names that are not the application's. Throws with `httpPort: false`. */
   readonly defaultServer: VirtualServer;
   /** Routes of the application's virtual server. */
   readonly routes: Routes;

@@ -13,7 +13,7 @@ import { type NormalisedPath, RouteTable } from "../../model/serving.js";
 import { Action } from "../action.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
-import type { FrontEndListeners } from "../frontEndParts.js";
+import { type FrontEndListeners, listenersIn } from "../frontEndParts.js";
 import { warn } from "../warn.js";
 import { literalPaths } from "../warnings.js";
 import type { Mode } from "../mode.js";
@@ -40,6 +40,18 @@ export function httpsOf({
     refuse([problem("config.unknown-reference", path, "does not exist in plain mode", more)]);
   }
   return listeners.https!;
+}
+
+/** @internal The default server on the HTTP port, or a problem with a code. */
+export function defaultServerOf({ node }: IConstruct, server: VirtualServer | undefined): VirtualServer {
+  if (server === undefined) {
+    const fix =
+      "Use `application`, which responds to every name, or leave out `httpPort: false` of the mode.";
+    const more = { allowed: "a front end with an HTTP port", fix };
+    const path = `${node.path}.defaultServer`;
+    refuse([problem("config.unknown-reference", path, "does not exist with `httpPort: false`", more)]);
+  }
+  return server!;
 }
 
 /** @internal The input of upstreams, virtual servers and routes. */
@@ -136,9 +148,9 @@ interface ServersInput extends Omit<SiteInput, "upstreams"> {
   readonly expect: FrontEndExpectations;
 }
 
-/** Virtual servers of the front end; `redirect` in TLS mode only. */
+/** Virtual servers of the front end; `redirect` in TLS mode only, and none on the HTTP port if there is no such port. */
 interface Servers {
-  readonly defaultServer: VirtualServer;
+  readonly defaultServer?: VirtualServer;
   readonly redirect?: VirtualServer;
   readonly application: VirtualServer;
 }
@@ -150,23 +162,25 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   const pauseResponse = input.pauseResponse ?? input.application.pauseResponse;
   const { windowsDrives } = input.application;
   const { http, http6, https, https6 } = input.listeners;
-  const listeners = http6 === undefined ? [http] : [http, http6];
-  const defaultServer = proxy.addVirtualServer("default", {
-    serverNames: ["_"],
-    listeners,
-    default: true,
-    versionTokens: true,
-  });
-  defaultServer.addRoute("page", { path: "/", action: input.page, expect: expect.default });
+  const listeners = listenersIn(http, http6);
+  let defaultServer: VirtualServer | undefined;
+  if (listeners.length > 0) {
+    const names = { serverNames: ["_"], listeners, default: true };
+    defaultServer = proxy.addVirtualServer("default", { ...names, versionTokens: true });
+    defaultServer.addRoute("page", { path: "/", action: input.page, expect: expect.default });
+  }
   if (https === undefined) {
     const all = { serverNames, listeners, responseHeaders, errorPages, pauseResponse, windowsDrives };
     return { defaultServer, application: proxy.addVirtualServer("application", all) };
   }
-  const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
-  addRedirects(redirect, input);
+  let redirect: VirtualServer | undefined;
+  if (listeners.length > 0) {
+    redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
+    addRedirects(redirect, input);
+  }
   const application = proxy.addVirtualServer("application", {
     serverNames: ["_"],
-    listeners: https6 === undefined ? [https] : [https, https6],
+    listeners: listenersIn(https, https6),
     default: true,
     responseHeaders,
     errorPages,
