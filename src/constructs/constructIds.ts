@@ -2,6 +2,7 @@ import { App, TerraformStack } from "cdktf";
 import { Construct } from "constructs";
 import { problem } from "../model/index.js";
 import { refuse } from "./props/checks.js";
+import { removedProblems } from "./removal.js";
 
 /** @internal The id, if a construct can have it in the scope; a problem with a code if not, or if that is no scope. */
 export function freeId(scope: Construct, id: string): string {
@@ -25,6 +26,7 @@ export function freeId(scope: Construct, id: string): string {
       problem("config.wrong-type", scope.node.path, "is the scope of a construct without an id", more),
     ]);
   }
+  refuse(removedProblems(scope, `${scope.node.path}/${id}`, "added"));
   const taken = scope.node.tryFindChild(id);
   if (taken === undefined) return id;
   const fix = "Choose another id. The `name` that configs and logs show may stay as it is.";

@@ -200,13 +200,15 @@ export function loopbackPortsOf(frontEnd: FrontEnd): readonly number[] {
 }
 
 /** @internal Forwards that a NAT router needs; none if the host's IPv4 address is public. */
-export function portForwardsOf({ mode, host, listeners }: FrontEnd): readonly PortForward[] {
-  const { publicPort, address } = mode;
-  const { http, https } = listeners;
-  const ports = [
-    ...(http === undefined ? [] : [{ from: https === undefined ? publicPort : 80, to: http.port }]),
-    ...(https === undefined ? [] : [{ from: publicPort, to: https.port }]),
+export function portForwardsOf({ mode, host, proxy, listeners }: FrontEnd): readonly PortForward[] {
+  const { scheme, publicPort, address } = mode;
+  const given = [
+    { listener: listeners.http, from: scheme === "http" ? publicPort : 80 },
+    { listener: listeners.https, from: publicPort },
   ];
+  const ports = given.flatMap(({ listener, from }) =>
+    listener !== undefined && proxy.listeners.includes(listener) ? [{ from, to: listener.port }] : [],
+  );
   return portForwards(isWildcard(address) ? host.clientAddress : address, ports);
 }
 

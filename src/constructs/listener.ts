@@ -8,6 +8,7 @@ import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
 import { fieldsOf } from "./props/fieldTable.js";
 import { fields, flag, listOf, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { proxyOf, scopeOf } from "./proxyScope.js";
+import { removeFromTree } from "./removal.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
 import { TlsPolicy } from "./tlsPolicy.js";
@@ -52,6 +53,14 @@ export class Listener extends Construct implements IListener {
     this.protocol = props.tls === undefined ? "http" : "https";
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls.material, this);
+  }
+
+  /**
+   * Removes the listener, also that of a front end, and takes it from its virtual servers. A virtual server that has
+   * no other listener is refused, unless you remove it too. The files of the listener's TLS material stay.
+   */
+  remove(): void {
+    removeFromTree(this);
   }
 
   /** @internal Whether HTTP/2 was asked for explicitly. */

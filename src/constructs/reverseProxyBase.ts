@@ -137,9 +137,13 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
 
   /** All problems that make the proxy refuse the config; empty if the config loads. Synthesis checks for problems. */
   get problems(): readonly Problem[] {
-    const problems = configProblems(this.config, this.ownNames);
+    const removal = this.virtualServers.flatMap((server) => server.removalProblems);
+    const problems = configProblems(this.config, this.ownNames)
+      .map((p) => this.asOverridden(atConstructs(p, this), p.path))
+      .filter(({ path }) => removal.every((other) => other.path !== path));
     return [
-      ...problems.map((p) => this.asOverridden(atConstructs(p, this), p.path)),
+      ...problems,
+      ...removal,
       ...this.placeProblems(),
       ...excludedKeyProblems(this),
       ...(this.settings.trustEveryone === true ? [] : trustedEveryoneProblems(this)),

@@ -11,6 +11,7 @@ import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
 import { proxyOf } from "./proxyScope.js";
 import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
+import { removeFromTree, removedProblems } from "./removal.js";
 import { isKnown } from "./props/tokens.js";
 import { fieldsOf } from "./props/fieldTable.js";
 import { any, type PropTable, refuseOptions, refuseProps, required, without } from "./props/propTable.js";
@@ -39,6 +40,7 @@ export class Route extends Construct {
         ...strayProblems(this),
         ...routeProblems(path, made),
         ...urlProblems(path, fit.action),
+        ...removedUpstream(path, fit.action),
         ...expectedProblems(this, expected),
       ];
     });
@@ -64,7 +66,8 @@ export class Route extends Construct {
     const { path } = this.node;
     refuseOptions(`${path}.replaceAction`, { action }, { action: required(ACTION) });
     refuse([
-      ...this.removedProblems(),
+      ...removedProblems(this, `${path}.replaceAction`, "called"),
+      ...removedUpstream(path, action),
       ...routeProblems(path, { ...this.render(), action: action.render() }),
       ...urlProblems(path, action),
     ]);
@@ -88,6 +91,7 @@ export class Route extends Construct {
   configure(changes: RouteChanges): void {
     const { path } = this.node;
     refuseOptions(`${path}.configure`, changes, ROUTE_CHANGES, ({ expect: expected, ...fields }) => [
+      ...removedProblems(this, `${path}.configure`, "called"),
       ...routeProblems(path, { ...this.render(), ...fields }),
       ...expectedProblems(this, expected),
     ]);
@@ -99,18 +103,7 @@ export class Route extends Construct {
    * otherwise the response is 404.
    */
   remove(): void {
-    this.node.scope?.node.tryRemoveChild(this.node.id);
-  }
-
-  /** A removed route gets no request any more, whatever its action. */
-  private removedProblems(): Problem[] {
-    const { node } = this;
-    if (node.scope?.node.tryFindChild(node.id) === this) return [];
-    const fix = "Replace the action before the route is removed, or add a new route.";
-    const more = { allowed: "a route that has not been removed", fix };
-    return [
-      problem("config.unknown-reference", `${node.path}.replaceAction`, "is called after `remove()`", more),
-    ];
+    removeFromTree(this);
   }
 
   /** @internal Its section of the config. */
@@ -137,6 +130,10 @@ const urlProblems = (path: string, { url }: Partial<Action> = {}): Problem[] =>
   url === undefined
     ? []
     : upstreamProblems(path, { name: "url", url }).map((p) => ({ ...p, path: `${path}.action.upstream` }));
+
+/** A proxy keeps a removed upstream for the routes that have named it before. */
+const removedUpstream = (path: string, { upstream }: Partial<Action> = {}): Problem[] =>
+  removedProblems(upstream, `${path}.action.upstream`, "used");
 
 /** The requests of a route, and the action that handles the requests. */
 export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action"> {

@@ -2,6 +2,7 @@ import { Construct, type IConstruct } from "constructs";
 import type { InputOf } from "../model/inferred.js";
 import { freeId } from "./constructIds.js";
 import { proxyOf, scopeOf } from "./proxyScope.js";
+import { removeFromTree } from "./removal.js";
 import { type UpstreamInput, urlsOf } from "../model/index.js";
 import {
   upstream,
@@ -71,9 +72,12 @@ export class Upstream extends Construct implements IUpstream {
     if (props.tls?.verify === false) warn(this, UNVERIFIED);
   }
 
-  /** Removes the upstream, also that of a front end. As long as a route names it, its proxy still has it. */
+  /**
+   * Removes the upstream, also that of a front end. As long as a route names it, its proxy still has it; no other route
+   * may name it any more.
+   */
   remove(): void {
-    this.node.scope?.node.tryRemoveChild(this.node.id);
+    removeFromTree(this);
   }
 
   render(): UpstreamInput {

@@ -31,6 +31,7 @@ import {
   required,
 } from "./props/propTable.js";
 import { proxyOf, scopeOf } from "./proxyScope.js";
+import { removeFromTree, removedProblems, removedWith } from "./removal.js";
 import {
   HSTS_OPTIONS,
   type HstsOptions,
@@ -71,6 +72,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
     super(place, freeId(place, id));
     refuseProps(this, props, VIRTUAL_SERVER_PROPS, (fit) => [
       ...unusedTls(this.node.path, fit),
+      ...removedListeners(this.node.path, fit.listeners),
       ...expectedProblems(this, fit.expect),
       ...problemsOn(this.node.path, { ...(fit as VirtualServerProps), name: fit.name ?? id }, fit.listeners),
     ]);
@@ -84,7 +86,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
   }
 
   get listeners(): readonly IListener[] {
-    return this.reachedThrough;
+    return this.reachedThrough.filter((listener) => removedWith(listener) === undefined);
   }
 
   /**
@@ -93,8 +95,12 @@ export class VirtualServer extends Construct implements IVirtualServer {
    * as it is.
    */
   addListeners(...listeners: readonly IListener[]): void {
-    refuseOptions(`${this.node.path}.addListeners`, { listeners }, { listeners: LISTENERS });
-    const all = [...new Set([...this.reachedThrough, ...listeners])];
+    const at = `${this.node.path}.addListeners`;
+    refuseOptions(at, { listeners }, { listeners: LISTENERS }, (fit) => [
+      ...removedProblems(this, at, "called"),
+      ...removedListeners(at, fit.listeners),
+    ]);
+    const all = [...new Set([...this.listeners, ...listeners])];
     refuse(problemsOn(this.node.path, { ...this.props, name: this.name }, all));
     this.reachedThrough = all;
   }
@@ -106,11 +112,30 @@ export class VirtualServer extends Construct implements IVirtualServer {
 
   /** Removes the virtual server with its routes, also that of a front end; its names then reach the default server. */
   remove(): void {
-    this.node.scope?.node.tryRemoveChild(this.node.id);
+    removeFromTree(this);
   }
 
   get routes(): readonly Route[] {
     return this.node.findAll().filter((child) => child instanceof Route);
+  }
+
+  /** @internal Problems of a virtual server whose last listener, or last one with TLS, was removed. */
+  get removalProblems(): readonly Problem[] {
+    const { listeners, reachedThrough, tls } = this;
+    const { path } = this.node;
+    if (listeners.length === reachedThrough.length) return [];
+    if (listeners.length > 0) return unusedTls(path, { tls, listeners });
+    const removed = reachedThrough.map(({ node }) => node.path).join(", ");
+    const fix = "Remove the virtual server too, or give it another listener with `addListeners`.";
+    const more = { allowed: "at least one listener that has not been removed", fix };
+    return [
+      problem(
+        "config.out-of-range",
+        `${path}.listeners`,
+        `is empty, because its listeners were removed: ${removed}`,
+        more,
+      ),
+    ];
   }
 
   /** @internal */
@@ -220,6 +245,9 @@ function unusedTls(path: string, { tls, listeners }: Partial<VirtualServerProps>
     ),
   ];
 }
+
+const removedListeners = (path: string, listeners: readonly IListener[] = []): Problem[] =>
+  listeners.flatMap((listener, i) => removedProblems(listener, `${path}.listeners[${i}]`, "used"));
 
 const LISTENERS = required(listOf(LISTENER));
 

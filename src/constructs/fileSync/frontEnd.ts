@@ -250,7 +250,7 @@ export class FileSyncFrontEnd<
       description: "DNS records to create; only for public addresses.",
     });
     new TerraformOutput(this, "PortForwards", {
-      value: this.portForwards,
+      value: Lazy.anyValue({ produce: () => this.portForwards }),
       description: "Ports that a NAT router has to forward to the host.",
     });
     new TerraformOutput(this, "ExposedPorts", {
