@@ -12,7 +12,7 @@ import {
   VirtualServer,
   WebFrontEnd,
 } from "../../src/index.js";
-import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { renderProxyConfig, resolve, synthesizedFile } from "../../src/testing/index.js";
 import { Construct } from "constructs";
 import { sayings } from "../../testkit/sayings.js";
 import { frontEnd, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
@@ -172,6 +172,13 @@ describe("a listener that is removed", () => {
     expect(renderProxyConfig(front)).toEqual(renderProxyConfig(without));
     const [{ network, expect: rows }, other] = [front, without].map((one) => one.activation!.deployment);
     expect({ network, rows }).toEqual({ network: other!.network, rows: other!.expect });
+    const own = [front, without].map((one) =>
+      ["/etc/systemd/system/portico.socket", "/etc/portico/firewall.nft"].map(
+        (path) => synthesizedFile(one, path).content,
+      ),
+    );
+    expect(own[0]).toEqual(own[1]);
+    expect(own[0]!.join()).toContain(":443");
     expect(network!.exposedPorts).toEqual([22, 443]);
     synthesize(front.node.root.node.children[0] as never);
   });

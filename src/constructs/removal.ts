@@ -19,7 +19,8 @@ export function removedWith(part: IConstruct): IConstruct | undefined {
 export function removedProblems(part: unknown, at: string, verb: "added" | "called" | "used"): Problem[] {
   const removed = Construct.isConstruct(part) ? removedWith(part) : undefined;
   if (removed === undefined) return [];
-  const message = `is ${verb} after \`remove()\` of ${removed.node.path}`;
+  const { path } = removed.node;
+  const message = `is ${verb} after \`remove()\`${at.startsWith(`${path}.`) ? "" : ` of ${path}`}`;
   const more = {
     allowed: "a construct that has not been removed",
     fix: "Do this before `remove()`, or use another construct in place of the removed one.",
