@@ -170,13 +170,15 @@ const LISTEN_OPTIONS: PropTable<ListenOptions> = {
 
 const PLAIN_OPTIONS: PropTable<PlainOptions> = { ...LISTEN_OPTIONS, httpPort: number, publicPort: number };
 
+const HTTP_PORT_FIX = "Set a port, or `false` for TLS without an HTTP port.";
+
 const TLS_OPTIONS: PropTable<TlsOptions> = {
   ...LISTEN_OPTIONS,
   material: TLS_MATERIAL,
   policy: TLS_POLICY,
   http2: flag,
   hsts: fields(HSTS_OPTIONS),
-  httpPort: { ...either(choice(false), number), fix: "Set a port, or `false` for TLS without an HTTP port." },
+  httpPort: { ...either(choice(false), number), fix: HTTP_PORT_FIX },
   httpsPort: number,
   publicPort: number,
 };
@@ -214,7 +216,8 @@ function portProblems(method: string, options: TlsOptions): Problem[] {
   const outOfRange = (["httpPort", "httpsPort", "publicPort"] as const).flatMap((name) => {
     const port = options[name];
     if (port === undefined || port === false || !isKnown(port) || isPort(port)) return [];
-    const more = { received: port, allowed: "1 to 65535" };
+    const mayBeOff = name === "httpPort" && httpsPort !== undefined;
+    const more = { received: port, allowed: "1 to 65535", ...(mayBeOff ? { fix: HTTP_PORT_FIX } : {}) };
     return [problem("config.out-of-range", `${method}.${name}`, "is not a port", more)];
   });
   if (httpsPort !== httpPort) return outOfRange;
