@@ -24,7 +24,7 @@ import {
 import { formatChecked, judge } from "../../src/host/diagnosis/liveCheck.js";
 import { judgeOverrides } from "../../src/host/diagnosis/storedSettings.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
-import { problem, type ProxyConfigInput } from "../../src/model/index.js";
+import { problem, type ProxyConfigInput, serversOf } from "../../src/model/index.js";
 import { type SiteOptions, siteConfig } from "../../testkit/siteConfig.js";
 import {
   ADDRESS,
@@ -104,7 +104,11 @@ test.each<[Expectation, holds: readonly ReceivedResponse[], not: readonly Receiv
     [responded(200)],
     [responded(200, { server: "portico/1" }), { ...responded(200), headers: {} }],
   ],
-  [fromUpstream(), [responded(404), responded(500), page(413)], [responded(502), responded(504), page(404)]],
+  [
+    fromUpstream(),
+    [responded(404), responded(500), responded(503), page(413)],
+    [responded(502), responded(504), page(404), page(503)],
+  ],
 ])("%j of responses", (expectation, good, bad) => {
   expect(good.map((one) => expectation.holds(one))).toEqual(good.map(() => true));
   expect(bad.map((one) => expectation.holds(one))).toEqual(bad.map(() => false));
@@ -139,7 +143,7 @@ const line = ({ name, request, expected, upstream, notProbed }: ExpectedResponse
   [
     `${name}: ${request.scheme}://${request.host}${request.path} at ${request.address} ${request.port}`,
     expected.map(({ message }) => message).join(", "),
-    ...(upstream === undefined ? [] : [upstream]),
+    ...(upstream === undefined ? [] : serversOf(upstream).map(({ url }) => url)),
     ...(notProbed === undefined ? [] : [notProbed.reason]),
   ].join(" | ");
 const lines = (...parts: Parameters<typeof config>) => siteRows(config(...parts)).map(line);
@@ -147,7 +151,7 @@ const linesOf = (options: ExpectedResponsesOptions, ...parts: Parameters<typeof 
   siteRows(config(...parts), options).map(line);
 
 const FROM_DAEMON =
-  "a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version";
+  "a response from the daemon (not a 502 or 504, nor a 404 or 503 from the proxy), Server: without version";
 const MEDIA = "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes";
 
 describe("what is asked", () => {
@@ -371,10 +375,10 @@ test("without a deployment each route has to respond as its action promises", ()
   "default tea: http://127.0.0.1/a%5Bb at 127.0.0.1 80 | 418",
   "redirect toHttps: http://files.example.org/sync/ at 127.0.0.1 80 | 301, Location: https://files.example.org/sync/, Content-Type: text/html",
   "redirect tea: http://files.example.org/a%5Bb at 127.0.0.1 80 | 418",
-  "application web: https://files.example.org/sync/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8000",
-  "application fileServer: https://files.example.org/synchttp/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8082",
+  "application web: https://files.example.org/sync/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 or 503 from the proxy), Server: without version | http://127.0.0.1:8000",
+  "application fileServer: https://files.example.org/synchttp/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 or 503 from the proxy), Server: without version | http://127.0.0.1:8082",
   "application media: https://files.example.org/syncmedia/ at 127.0.0.1 443 | a response (not a 5xx)",
-  "application webdav: https://files.example.org/syncdav/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version | http://127.0.0.1:8080",
+  "application webdav: https://files.example.org/syncdav/ at 127.0.0.1 443 | a response from the daemon (not a 502 or 504, nor a 404 or 503 from the proxy), Server: without version | http://127.0.0.1:8080",
   "application tea: https://files.example.org/a%5Bb at 127.0.0.1 443 | 418",
 ]
 `);

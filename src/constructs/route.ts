@@ -152,8 +152,9 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
    * `portico doctor` check the response too. An `Activation` or a front end is needed, which writes the expected
    * response into the deployment of the host. `false`: no check, for a route whose upstream may be down, or whose
    * response to `HEAD` does not end.
-   * @default - `proxy`: a response of the upstream, not 502 or 504; `redirect`: its status and `Location`; `respond`:
-   * its status; `staticFiles`: a file, if the action has an `index`, otherwise no 5xx; `status`: no 5xx
+   * @default - `proxy`: a response of the upstream, not 502, 504 or the proxy's own 503; `redirect`: its status and
+   * `Location`; `respond`: its status; `staticFiles`: a file, if the action has an `index`, otherwise no 5xx; `status`: no
+   * 5xx
    */
   readonly expect?: false | ExpectedResponse | readonly ExpectedResponse[];
 }

@@ -60,7 +60,7 @@ const response = {
     .optional(),
   from: z
     .literal("upstream")
-    .describe("`upstream`: the response must not be a 502, a 504 or the proxy's own 404.")
+    .describe("`upstream`: the response must not be a 502, a 504, or the proxy's own 404 or 503.")
     .optional(),
   location: z
     .union([line("A URL, or a path."), expectedLocation, z.array(line("A URL, or a path.")).min(1).max(20)])

@@ -404,7 +404,7 @@ export const HOST_ERRORS = {
     "WebDAV daemon: not as expected",
     {
       received: '"502 of the proxy"',
-      allowed: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
+      allowed: "a response from the daemon (not a 502 or 504, nor a 404 or 503 from the proxy)",
     },
   ),
   ...seen(

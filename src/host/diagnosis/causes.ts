@@ -1,19 +1,31 @@
 import { isOwnErrorPage, isVersioned, type ReceivedResponse } from "./expectation.js";
 import type { ExpectedCause } from "../../model/expect.js";
 import { SERVER_NAME, WRONG_NAME } from "../../model/rows.js";
+import { behindUnseen, type SeenBehind } from "./behind.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
-import { isLoopback } from "../../model/index.js";
+import { isLoopback, serversOf, type UpstreamConfig } from "../../model/index.js";
 import type { ProbeFailure } from "./probe.js";
 
-/** Why a response is not the expected one: the first cause of the row that fits, or one that any proxy may have. */
-export function causeOfResponse(row: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
-  const found =
-    otherServer(row, response) ?? row.causes.find(({ evidence }) => shows(row, response, evidence));
-  const { message, ...cause } = found ?? commonCause(row, response);
+/**
+ * Why a response is not the expected one: the first cause of the row that fits, or one that any proxy may have.
+ *
+ * @param seen what a look behind the proxy shows; undefined if nothing was looked at, or that explains nothing
+ */
+export function causeOfResponse(
+  row: ExpectedResponse,
+  response: ReceivedResponse,
+  seen?: SeenBehind,
+): ExpectedCause {
+  const other = otherServer(row, response);
+  const behind = other === undefined ? seen : undefined;
+  const found = other ?? row.causes.find(({ evidence }) => shows(row, response, evidence));
+  const { message, fix, ...cause } = found ?? { evidence: {}, ...(behind ?? commonCause(row, response)) };
+  const said = filled(message, row, response);
+  const fixes = fix ?? behind?.fix;
   return {
     ...cause,
-    message: filled(message, row, response),
-    ...(cause.fix && { fix: filled(cause.fix, row, response) }),
+    message: found === undefined || behind === undefined ? said : `${said}: ${behind.message}`,
+    ...(fixes && { fix: filled(fixes, row, response) }),
   };
 }
 
@@ -26,25 +38,40 @@ function otherServer(
   return { evidence: {}, code: SERVER_NAME, message: `the default virtual server responded: ${WRONG_NAME}` };
 }
 
-function commonCause({ upstream }: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
+function commonCause(row: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
+  const { upstream } = row;
   const evidence = {};
   if (response.status === 404 && isOwnErrorPage(response))
     return { evidence, code: SERVER_NAME, message: WRONG_NAME };
   if (response.status === 503 && response.headers["retry-after"] !== undefined)
     return { evidence, ...REFUSED_FOR_NOW };
   if (upstream === undefined || (response.status !== 502 && response.status !== 504))
-    return { evidence, message: "the response is not that of the deployed proxy" };
+    return {
+      evidence,
+      message: "the response is not that of the deployed proxy",
+      ...behindUnseen(row, response),
+    };
+  if (response.body !== undefined && !isOwnErrorPage(response))
+    return { evidence, message: "the upstream {upstream} itself responds with {status}", fix: ITS_LOG };
   const message =
     response.status === 502 ? "refuses connections or closes them early" : "does not respond in time";
+  const urls = urlsOf(upstream);
   // Of a port, a refusal says it all.
-  const right = upstream.startsWith("unix:")
+  const right = urls.startsWith("unix:")
     ? " If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket."
-    : upstream.startsWith("https:")
+    : urls.startsWith("https:")
       ? " If the program runs, the proxy's error log names the fault of its certificate."
       : "";
   const fix = `Start the program that should listen on {upstream}.${right}`;
   return { evidence, message: `the upstream {upstream} ${message}`, fix };
 }
+
+const ITS_LOG = "Read the log of the program that listens on {upstream}.";
+
+const urlsOf = (upstream: UpstreamConfig): string =>
+  serversOf(upstream)
+    .map(({ url }) => url)
+    .join(", ");
 
 /** Whether a response shows all that a cause needs. */
 function shows(
@@ -82,18 +109,14 @@ function wrongPart(
   return found.origin === meant.origin ? undefined : "origin";
 }
 
-function filled(
-  text: string,
-  { request, upstream = "its upstream's address" }: ExpectedResponse,
-  response: ReceivedResponse,
-) {
+function filled(text: string, { request, upstream }: ExpectedResponse, response: ReceivedResponse) {
   const { host, path } = request;
   const values: Readonly<Record<string, string | undefined>> = {
     status: String(response.status),
     location: response.headers["location"],
     host,
     path,
-    upstream,
+    upstream: upstream === undefined ? "its upstream's address" : urlsOf(upstream),
   };
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }
@@ -126,7 +149,7 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
 
 const REFUSED_FOR_NOW = {
   message: "the proxy, or a server behind it, refuses requests for now",
-  fix: "`portico maintenance status` shows requests that a command refuses; the proxy's error log names an upstream that has reached its limit.",
+  fix: "`portico maintenance status` shows requests that a command refuses, `portico upstreams` servers that get none; the proxy's error log names an upstream that has reached its limit.",
 };
 
 const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);

@@ -14,10 +14,10 @@ export async function filledTrees(paths: readonly string[]): Promise<string[]> {
 export async function emptiedTrees(before: readonly string[]): Promise<Finding[]> {
   const found = await Promise.all(
     before.map(async (path): Promise<Finding[]> => {
-      const how = await lack(path);
-      if (how === undefined) return [];
-      const what = `${how}, and had files when the deployment was activated`;
-      return [{ at: path, what, fix: fixFor(path) }];
+      const now = await emptiness(path);
+      if (now === undefined) return [];
+      const what = `${now.what}, and had files when the deployment was activated`;
+      return [{ at: path, what, fix: now.fix }];
     }),
   );
   const findings = found.flat();
@@ -25,7 +25,12 @@ export async function emptiedTrees(before: readonly string[]): Promise<Finding[]
   return findings.filter(({ at }) => !findings.some((one) => at.startsWith(`${one.at}/`)));
 }
 
-/** In what way a directory has no files; undefined if it has some, or that is not known. */
+/** In what way a directory has no files, and what to do; undefined if it has some, or that is not known. */
+export async function emptiness(path: string): Promise<Pick<Finding, "what" | "fix"> | undefined> {
+  const what = await lack(path);
+  return what === undefined ? undefined : { what, fix: fixFor(path) };
+}
+
 async function lack(path: string): Promise<string | undefined> {
   try {
     if (!statSync(path).isDirectory()) return "is not a directory";

@@ -68,14 +68,15 @@ export function serves(): Expectation {
 
 /**
  * The response is the upstream's own, whatever its content (service 1.1: payloads and statuses are those of the daemons).
- * A 404 is the daemon's unless it carries the proxy's error page.
+ * A 404 or 503 is the daemon's unless it carries the proxy's error page.
  */
 export function fromUpstream(): Expectation {
   return {
-    message: "a response from the daemon (not a 502 or 504, nor a 404 from the proxy)",
+    message: "a response from the daemon (not a 502 or 504, nor a 404 or 503 from the proxy)",
     holds: (response) =>
       response.status !== 502 &&
       response.status !== 504 &&
+      !isProxysRefusal(response) &&
       !(response.status === 404 && isOwnErrorPage(response)),
     seen: (response) =>
       isOwnErrorPage(response) ? `${response.status} from the proxy` : String(response.status),
@@ -191,11 +192,23 @@ export function isVersioned(server: string | undefined): boolean {
 
 /** True if the body is an error page of the proxy itself: it closes with the proxy's name between the rules. */
 export function isOwnErrorPage(response: ReceivedResponse): boolean {
-  return (
-    isVersioned(response.headers["server"]) ||
-    /<center>portico(?:\/[\w.-]+)?<\/center>/.test(response.body ?? "")
-  );
+  return isVersioned(response.headers["server"]) || hasOwnPage(response);
 }
+
+const hasOwnPage = ({ body = "" }: ReceivedResponse): boolean =>
+  /<center>portico(?:\/[\w.-]+)?<\/center>/.test(body);
+
+/**
+ * Whether the proxy responded in place of an upstream. The body decides, because applications have the same statuses:
+ * a version in `Server` is also in what they respond.
+ */
+export const isProxysRefusal = (response: ReceivedResponse): boolean =>
+  NO_UPSTREAM.has(response.status) && hasOwnPage(response);
+
+const NO_UPSTREAM: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/** Whether only the body of a response shows who made it. */
+export const isUnclear = (status: number): boolean => status === 404 || NO_UPSTREAM.has(status);
 
 function fieldWhere(
   name: string,

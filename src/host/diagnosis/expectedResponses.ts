@@ -21,7 +21,6 @@ import {
   Router,
   sampleName,
   sampleNames,
-  serversOf,
   unbracketed,
   upstreamsOf,
   type UpstreamConfig,
@@ -59,8 +58,9 @@ export interface ExpectedResponse {
   readonly unversioned: boolean;
   /** Whether it is about the certificate only. */
   readonly certificate?: true;
-  /** Address of the route's upstream, for the advice when it does not respond. */
-  readonly upstream?: string;
+  /** Its route, and that one's upstream, for the cause of another response. */
+  readonly route?: RouteConfig;
+  readonly upstream?: UpstreamConfig;
   /** Why the request cannot be made, if it cannot; the row then fails. */
   readonly notProbed?: NotProbed;
 }
@@ -135,11 +135,6 @@ const namesOf = ({ serverNames }: VirtualServerConfig): string[] =>
 const forwardedNames = ({ routes }: VirtualServerConfig): string[] =>
   routes.flatMap(({ action }) => (action.type === "proxy" ? (action.forwarded.host ?? []) : []));
 
-const urlsOf = (upstream: UpstreamConfig): string =>
-  serversOf(upstream)
-    .map(({ url }) => url)
-    .join(", ");
-
 class Site {
   private readonly router: Router;
   private readonly written: readonly ExpectedRow[];
@@ -191,7 +186,8 @@ class Site {
       expected: this.configured(request, listener, this.expectations(row, server, route, listener, request)),
       causes: row.causes ?? [],
       unversioned: !(version ?? server.versionTokens),
-      ...(upstream === undefined ? {} : { upstream: urlsOf(upstream) }),
+      ...(route === undefined ? {} : { route }),
+      ...(upstream === undefined ? {} : { upstream }),
       ...(file === undefined || this.options.imagePath !== undefined
         ? {}
         : { notProbed: noImage(directory, this.options.imageUnseen) }),

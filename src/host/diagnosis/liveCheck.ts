@@ -1,7 +1,10 @@
 import { endpoint, urlAuthority } from "../../model/index.js";
 import { Queue } from "../../runtime/queue.js";
+import { seeBehind } from "./behind.js";
 import { causeOfResponse, causeOfFailure } from "./causes.js";
+import type { ReceivedResponse } from "./expectation.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
+import { isElsewhere } from "./hostFacts.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 
 /** A row of the table of expected responses with its result. */
@@ -47,11 +50,23 @@ export async function askRows(
   return Promise.all(
     rows.map(async (row) => {
       const { request, notProbed } = row;
-      const asked = notProbed === undefined ? queue.do(() => probe(request, options)) : undefined;
+      const asked =
+        notProbed === undefined ? queue.do(async () => seen(row, await probe(request, options))) : undefined;
       return { row, outcome: await asked };
     }),
   );
 }
+
+/** Adds what a look at a row's servers or directory shows, where they are this machine's and the response is not expected. */
+async function seen(row: ExpectedResponse, outcome: ProbeOutcome): Promise<ProbeOutcome> {
+  if ("failure" in outcome || isElsewhere(row.request.address) || isAsExpected(row, outcome.response))
+    return outcome;
+  const behind = await seeBehind(row, outcome.response);
+  return behind === undefined ? outcome : { ...outcome, behind };
+}
+
+const isAsExpected = ({ expected }: ExpectedResponse, response: ReceivedResponse): boolean =>
+  expected.every((one) => one.holds(response));
 
 /** Compares one outcome with its row; undefined for a request that was not made. */
 export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined): CheckedResponse {
@@ -72,11 +87,11 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
       cause: causeOfFailure(row, outcome.failure),
     };
   }
-  const { response } = outcome;
-  const seen = row.expected.map((e) => e.seen(response)).join(", ");
-  if (row.expected.every((e) => e.holds(response))) return { ...base, pass: true, seen };
-  const { message: cause, evidence: _, ...more } = causeOfResponse(row, response);
-  return { ...base, pass: false, seen, cause, ...more };
+  const { response, behind } = outcome;
+  const found = { ...base, seen: row.expected.map((e) => e.seen(response)).join(", ") };
+  if (isAsExpected(row, response)) return { ...found, pass: true };
+  const { message: cause, evidence: _, ...more } = causeOfResponse(row, response, behind);
+  return { ...found, pass: false, cause, ...more };
 }
 
 /** One line for a person: result, request, expected and actual response, and the cause of a failure. */

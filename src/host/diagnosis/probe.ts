@@ -6,7 +6,8 @@ import { coversName } from "../../model/certificateName.js";
 import { printableValue } from "../../model/printable.js";
 import { withinRanges } from "../../model/serving.js";
 import { LOCAL_HEADER } from "../../runtime/listen/proxyHeader.js";
-import type { ReceivedResponse } from "./expectation.js";
+import type { SeenBehind } from "./behind.js";
+import { isUnclear, type ReceivedResponse } from "./expectation.js";
 import type { ProbeRequest } from "./expectedResponses.js";
 
 export interface ProbeOptions {
@@ -21,11 +22,13 @@ export interface ProbeFailure {
   readonly message: string;
 }
 
-export type ProbeOutcome = { readonly response: ReceivedResponse } | { readonly failure: ProbeFailure };
+export type ProbeOutcome =
+  | { readonly response: ReceivedResponse; readonly behind?: SeenBehind }
+  | { readonly failure: ProbeFailure };
 
 /**
- * Sends a request and returns what came back, or why nothing did. Never throws. After a 404 to a HEAD it sends a GET,
- * because only the body shows which server responded.
+ * Sends a request and returns what came back, or why nothing did. Never throws. After a HEAD whose status
+ * the proxy and an application may both have it sends a GET, because only the body shows who responded.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
   const timeoutMs = options.timeoutMs + (request.holdMs ?? 0);
@@ -33,7 +36,7 @@ export async function probe(request: ProbeRequest, options: ProbeOptions): Promi
   try {
     const { method = "HEAD" } = request;
     const response = await send(method, request, options, signal);
-    const again = method === "HEAD" && response.status === 404;
+    const again = method === "HEAD" && isUnclear(response.status);
     return { response: again ? await send("GET", request, options, signal) : response };
   } catch (error) {
     if (signal.aborted) return { failure: { code: "ETIMEDOUT", message: `no response in ${timeoutMs} ms` } };

@@ -1,4 +1,12 @@
-import { type EngineRow, ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../../model/index.js";
+import {
+  type EngineRow,
+  ipv4Scope,
+  ipv6Scope,
+  isIpv6,
+  type Problem,
+  serversOf,
+  upstreamAddress,
+} from "../../model/index.js";
 import { DIRECTORIES, SERVER_NAME, WRONG_NAME, SETTINGS } from "../../model/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import { askDirectories, deploymentQuestions, directories, settingsFaults } from "./deploymentRows.js";
@@ -303,20 +311,20 @@ function responseQuestion(seen: SeenResponse): Question {
 const isOnServer = ({ expected }: SeenResponse["row"]): boolean =>
   expected.every(({ field }) => field === "Server");
 
-/** Whether nothing listens where the proxy sends a request to, and one of the daemons does not run. */
+/** Whether nothing listens at any place where the proxy sends a request to, and one of the daemons does not run. */
 function isUnserved(
   { upstream }: SeenResponse["row"],
   status: number,
   { sockets, units }: Evidence,
 ): boolean {
-  if (upstream === undefined || !URL.canParse(upstream) || status !== 502) return false;
-  const { port, protocol } = new URL(upstream);
-  const wanted = port === "" ? DEFAULT_PORTS[protocol] : Number(port);
+  if (upstream === undefined || (status !== 502 && status !== 503)) return false;
+  const isHeard = (url: string): boolean => {
+    const address = upstreamAddress(url);
+    return "path" in address || sockets?.some(({ port }) => port === address.port) !== false;
+  };
   const isStopped = units?.daemons?.some(({ state }) => state === "inactive" || state === "failed");
-  return isStopped === true && sockets?.some((socket) => socket.port === wanted) === false;
+  return isStopped === true && !serversOf(upstream).some(({ url }) => isHeard(url));
 }
-
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
 /** Which failed row explains a response that is not as expected. */
 function explanation(

@@ -1,7 +1,7 @@
-import { connect } from "node:net";
-import { isWatched, type ProxyConfig, upstreamAddress } from "../../model/index.js";
+import { isWatched, type ProxyConfig } from "../../model/index.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import type { ListedServer } from "../../runtime/supervisor/listedUpstreams.js";
+import { CONNECT_MS, tryServer } from "./behind.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { SeenUpstreamServer } from "./evidence.js";
 import { failure, ok, type Verdict, warning } from "./verdict.js";
@@ -34,9 +34,9 @@ async function seen(upstream: string, server: ListedServer, timeoutMs: number): 
   if (down) return { ...base, state: "down", message: `down by its checks${because(why)}` };
   const workers = (count: number): string => `${count} worker${count === 1 ? "" : "s"}`;
   if (outIn > 0) return { ...base, state: "out", message: `left out by ${workers(outIn)}${because(why)}` };
-  const failed = await connectionFailure(url, Math.min(timeoutMs, CONNECT_MS));
+  const failed = await tryServer(url, Math.min(timeoutMs, CONNECT_MS));
   if (failed !== undefined)
-    return { ...base, state: "refused", message: `a connection from here failed: ${failed}` };
+    return { ...base, state: "refused", message: `a connection from here failed: ${failed.why}` };
   if (ignoredIn > 0) {
     const message = `up in ${workers(ignoredIn)} only because requests failed at all servers${because(why)}`;
     return { ...base, state: "failing", message };
@@ -45,24 +45,6 @@ async function seen(upstream: string, server: ListedServer, timeoutMs: number): 
 }
 
 const because = (why: string | undefined): string => (why === undefined ? "" : `: ${why}`);
-
-/** @returns undefined if it accepted the connection */
-function connectionFailure(url: string, timeoutMs: number): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(upstreamAddress(url));
-    const done = (why?: string): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(why);
-    };
-    const timer = setTimeout(() => done(`none within ${timeoutMs} ms`), timeoutMs);
-    socket.once("connect", () => done());
-    socket.on("error", ({ code, message }: NodeJS.ErrnoException) => done(code ?? message));
-  });
-}
-
-/** Those of the proxy, where there is another server. */
-const CONNECT_MS = 3_000;
 
 /** Whether one gets requests, as far as is known. */
 const serves = ({ state }: SeenUpstreamServer): boolean => state === "up" || state === "failing";

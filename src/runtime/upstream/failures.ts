@@ -58,7 +58,8 @@ export function socketFailed(
   return { status: 502, message: ofTls ?? failed.message, token };
 }
 
-function connectToken(error: SocketError, tls: boolean): ErrorToken {
+/** The token of an error before a connection is established. @param tls whether the upstream speaks it */
+export function connectToken(error: SocketError, tls: boolean): ErrorToken {
   if (isRefusal(error)) return "connection_refused";
   const { code = "", syscall } = error;
   if (syscall === "getaddrinfo") return "dns_error";
