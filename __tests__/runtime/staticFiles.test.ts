@@ -527,7 +527,10 @@ describe("symbolic links", () => {
         level: "error",
         message: `"${media}/dir-in/" leads through a symbolic link, and symlinks is "never"`,
       },
-      { level: "error", message: `directory index of "${media}/img/" is forbidden` },
+      {
+        level: "error",
+        message: `directory index of "${media}/img/" is forbidden: the route has no \`index\``,
+      },
     ]);
   });
 
@@ -545,7 +548,7 @@ describe("symbolic links", () => {
       expect((await get(on, join(media, "a.txt"))).status).toBe(200);
       errors.length = 0;
       expect((await get(on, "/")).status).toBe(403);
-      expect(errors[0]!.message).toBe('directory index of "/" is forbidden');
+      expect(errors[0]!.message).toBe('directory index of "/" is forbidden: the route has no `index`');
     }
   });
 });

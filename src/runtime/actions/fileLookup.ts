@@ -49,7 +49,10 @@ export class FileLookup {
     }
     const directory = await this.open(rest);
     if (directory.kind !== "directory") return directory;
-    return failure(403, "error", `directory index of "${shown(this.directory + rest)}" is forbidden`);
+    const { index } = this.config;
+    const lacks = index.length === 0 ? "the route has no `index`" : `it has no file ${index.join(" or ")}`;
+    const at = shown(this.directory + rest);
+    return failure(403, "error", `directory index of "${at}" is forbidden: ${lacks}`);
   }
 
   /** The file beside it that has its content encoded. */
