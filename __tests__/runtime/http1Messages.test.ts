@@ -375,9 +375,9 @@ describe("a head whose lines may end with LF alone", () => {
 
 describe("the chunked coding", () => {
   /** What it comes to, read whole and by the byte: the data, and where the message ends. */
-  function decoded(text: string): { readonly data: string; readonly end: number } {
+  function decoded(text: string, blanks = false): { readonly data: string; readonly end: number } {
     const found = [text.length, 1].map((size) => {
-      const decoder = new ChunkDecoder();
+      const decoder = new ChunkDecoder(blanks);
       let data = "";
       let end = 0;
       for (let at = 0; at < text.length && !decoder.done; at += size) {
@@ -435,7 +435,7 @@ describe("the chunked coding", () => {
 
   test.each([
     ["a size of 14 digits", `00000000000005\r\nhello\r\n${END}`],
-    ...[..."/:@G`g\x10-"].map((byte) => [`${JSON.stringify(byte)} in a size`, `1${byte}\r\nx`]),
+    ...[..."/:@G`g\x10- \t"].map((byte) => [`${JSON.stringify(byte)} in a size`, `1${byte}\r\nx`]),
     ["no size", ";e\r\nx"],
     ["an extension that is too long", extended(LINE_MAX + 1)],
     ["trailers that are too long", `0\r\n${trailer(TRAILERS_MAX + 1)}\r\n`],
@@ -452,6 +452,30 @@ describe("the chunked coding", () => {
     ["no LF after the size", "1\r\rx"],
   ])("%s breaks it", (_what, text) => {
     expect(() => decoded(text!)).toThrow(ChunkError);
+  });
+
+  /** A size with blanks, whose line has so many bytes behind its digit. */
+  const blank = (length: number): string => `1${" ".repeat(length)}\r\nx\r\n`;
+
+  test.each([
+    ["blanks", `5 \r\nhello\r\n0\t \r\n\r\n`, "hello"],
+    ["blanks and an extension", `1 \t;e\r\nx\r\n1;e \r\ny\r\n${END}`, "xy"],
+    ["as many blanks as a line may have", blank(LINE_MAX) + blank(LINE_MAX) + END, "xx"],
+  ])("of a response may have %s behind a size", (_what, text, data) => {
+    expect(decoded(text, true)).toEqual({ data, end: text.length });
+    expect(() => decoded(text)).toThrow(ChunkError);
+  });
+
+  test.each([
+    ["more blanks than a line may have", blank(LINE_MAX + 1)],
+    ["more blanks and extensions", `1${" ".repeat(LINE_MAX)};\r\nx\r\n${END}`],
+    ["a digit behind a blank", `1 1\r\nx\r\n${END}`],
+    ["a blank before the size", ` 1\r\nx\r\n${END}`],
+    ["no size", " \r\nx"],
+    ["LF behind a blank", "1 \nx"],
+    ["another byte behind a blank", "1 \x0b\r\nx"],
+  ])("of a response is broken by %s", (_what, text) => {
+    expect(() => decoded(text, true)).toThrow(ChunkError);
   });
 
   test("extensions of all chunks together have a bound", () => {

@@ -291,6 +291,18 @@ describe("responses of small servers", () => {
       ["/device", LF, 200, "b"],
       ["/device", FOLDED, 200, "b c"],
       ["/device", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nX-A: b\n\n2\r\nok\r\n0\r\n\r\n", 200, "b"],
+      [
+        "/web",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n2 \r\nok\r\n0\t \r\n\r\n",
+        200,
+        "b",
+      ],
+      [
+        "/web",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n2 2\r\nok\r\n0\r\n\r\n",
+        0,
+        undefined,
+      ],
       // Requests of other clients follow on the connection, so the framing of a body stays strict.
       ["/device", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\n\n", 0, undefined],
     ];

@@ -101,7 +101,7 @@ export class ResponseParser implements ChunkSink {
     }
     this.keepAlive = head.keepAlive;
     this.remaining = head.bodyLength;
-    this.decoder = head.bodyLength === -1 ? new ChunkDecoder() : undefined;
+    this.decoder = head.bodyLength === -1 ? new ChunkDecoder(true) : undefined;
     this.stage = head.status === 101 ? Stage.Tunnel : Stage.Body;
     sink.onHead(head);
     if (head.bodyLength === 0 && head.status !== 101) this.stage = Stage.Complete;

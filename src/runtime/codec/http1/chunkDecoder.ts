@@ -1,4 +1,4 @@
-import { COLON, CR, IS_TOKEN, IS_VALUE, LF } from "./syntax.js";
+import { COLON, CR, HTAB, IS_TOKEN, IS_VALUE, LF, SP } from "./syntax.js";
 
 /** Where decoded bytes go. */
 export interface ChunkSink {
@@ -11,6 +11,7 @@ export class ChunkError extends Error {}
 
 const enum State {
   Size,
+  SizeBlank,
   SizeExtension,
   SizeLf,
   Data,
@@ -40,8 +41,8 @@ const LOOPED_BYTES_MAX = 32;
 const STEP_PIECES_MAX = 1_024;
 
 /**
- * Decodes `chunked` (RFC 9112, 7.1), strictly: CRLF only, hex sizes without blanks or sign, bounded extensions.
- * Trailers are checked and dropped (decisions 4.3).
+ * Decodes `chunked` (RFC 9112, 7.1), strictly: CRLF only, hex sizes without sign, bounded extensions. Trailers are checked
+ * and dropped (decisions 4.3).
  */
 export class ChunkDecoder {
   private state: State = State.Size;
@@ -55,6 +56,9 @@ export class ChunkDecoder {
   /** Data of the current read that is not passed on yet: its small chunks, moved together. */
   private runFrom = 0;
   private runTo = 0;
+
+  /** @param blanks whether blanks may follow a size, as some servers send them (decisions 3.2) */
+  constructor(private readonly blanks = false) {}
 
   get done(): boolean {
     return this.state === State.Done;
@@ -123,6 +127,7 @@ export class ChunkDecoder {
   private step(byte: number): void {
     switch (this.state) {
       case State.Size:
+      case State.SizeBlank:
         return this.size(byte);
       case State.SizeLf:
         expect(byte, LF);
@@ -164,7 +169,7 @@ export class ChunkDecoder {
 
   private size(byte: number): void {
     const value = hexValue(byte);
-    if (value !== -1) {
+    if (value !== -1 && this.state === State.Size) {
       // 13 hex digits stay below 2^53.
       if (++this.digits > 13) throw new ChunkError("chunk size too large");
       this.remaining = this.remaining * 16 + value;
@@ -173,7 +178,15 @@ export class ChunkDecoder {
     if (this.digits === 0) throw new ChunkError("chunk size is not a hex number");
     if (byte === CR) this.state = State.SizeLf;
     else if (byte === 0x3b) this.state = State.SizeExtension;
+    else if (this.blanks && (byte === SP || byte === HTAB)) this.blank();
     else throw new ChunkError("chunk size is not a hex number");
+  }
+
+  /** Counts as an extension does. */
+  private blank(): void {
+    if (++this.lineBytes > LINE_BYTES_MAX || ++this.extensionBytes > OVERHEAD_BYTES_MAX)
+      throw new ChunkError("chunk extensions too long");
+    this.state = State.SizeBlank;
   }
 
   /** Takes as much of the extensions as has arrived, in one loop: a peer may send megabytes of them. */
