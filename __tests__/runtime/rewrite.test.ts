@@ -18,6 +18,9 @@ const ROUTES: readonly RouteInput[] = [
   rewritten("root", "/cut", "segment", "/", { slashRedirect: false }),
   rewritten("word", "/word", "prefix", "/w"),
   rewritten("encoded", "/encoded", "segment", "/a%20b"),
+  rewritten("version", "/app", "segment", "/app/v2"),
+  rewritten("shorter", "/deep/app", "segment", "/deep"),
+  rewritten("base", "/", "prefix", "/base"),
   rewritten("again", "/again", "segment", "/n", { strip: "nginx" }),
 ];
 
@@ -153,5 +156,30 @@ describe("a log-in behind a route that changes the path", () => {
       "https://files.example/cut/b",
       ["a=1; Path=/cut; HttpOnly", "b=2; Path=/cut/b"],
     ]);
+  });
+
+  test.each([
+    // The application knows its prefix.
+    ["/cut/a", "/cut", "/cut"],
+    ["/cut/a", "/cut/", "/cut/"],
+    ["/cut/a", "/cut/admin", "/cut/admin"],
+    ["/deep/app/", "/deep/app/b", "/deep/app/b"],
+    // It does not.
+    ["/cut/a", "/cutter", "/cut/cutter"],
+    ["/cut/a", "/b/cut", "/cut/b/cut"],
+    ["/deep/app/", "/deep/b", "/deep/app/b"],
+    ["/app/a", "/app/v2", "/app"],
+    ["/app/a", "/app/v2/b", "/app/b"],
+    ["/api/a", "/v1/api/b", "/api/b"],
+    ["/x", "/base/b", "/b"],
+    // Neither path.
+    ["/app/a", "/app", "/app"],
+    ["/api/a", "/api/b", "/api/b"],
+  ])("of %s whose cookie has Path=%s gives Path=%s", async (target, path, mapped) => {
+    const before = more;
+    more = `Set-Cookie: a=1; Path=${path}\r\n`;
+    const { head } = await exchange(every.plainPort, `GET ${target} HTTP/1.1\r\nHost: files.example\r\n\r\n`);
+    more = before;
+    expect(/^Set-Cookie: (.*)$/m.exec(head)?.[1]).toBe(`a=1; Path=${mapped}`);
   });
 });

@@ -6,6 +6,8 @@ import type { ForwardedRequest, ProxiedRoute } from "./forwardedRequest.js";
 export class PublicUrls {
   /** The route's path as clients write it, without a slash at its end. */
   private readonly own: string;
+  /** What goes upstream in place of it. */
+  private readonly base: string | undefined;
   private readonly upstreamHost: string | undefined;
 
   /**
@@ -15,8 +17,9 @@ export class PublicUrls {
   constructor(
     private readonly origin: string,
     private readonly route: ProxiedRoute,
-    private readonly into: string | undefined,
+    into: string | undefined,
   ) {
+    this.base = into?.replace(/\/$/, "");
     this.own = encodePath(route.path.replace(/\/$/, ""));
     this.upstreamHost = parseHost(origin.slice(origin.indexOf("://") + 3))?.serverName;
   }
@@ -55,9 +58,19 @@ export class PublicUrls {
   /** A path without a slash at its end covers the path itself as well (RFC 6265, 5.1.4). */
   private cookiePath(path: string): string {
     // `;` ends an attribute, so a cookie cannot name such a path.
-    if (!path.startsWith("/") || this.own.includes(";")) return path;
+    if (!path.startsWith("/") || this.own.includes(";") || this.isPublic(path)) return path;
     const mapped = this.path(path);
     return path === "/" && mapped === `${this.own}/` && this.own !== "" ? this.own : mapped;
+  }
+
+  /**
+   * Whether a path is below the route already: the application knows its prefix, and so names a path alone in `Location`,
+   * which passes as it is. If the upstream's path begins with the route's, the application may mean either, and does not
+   * know the route's where it names its own.
+   */
+  private isPublic(path: string): boolean {
+    const { base = "", own } = this;
+    return own !== "" && isBelow(path, own) && !(isBelow(base, own) && isBelow(path, base));
   }
 
   /** Whether a client would refuse a cookie of this domain, because only this proxy knows the host by that name. */
@@ -66,9 +79,9 @@ export class PublicUrls {
     return host === this.upstreamHost && host !== request.serverName;
   }
 
-  /** A path that is not below {@link into} is not reached through this route. */
+  /** A path that is not below {@link base} is not reached through this route. */
   private path(path: string): string {
-    const base = this.into?.replace(/\/$/, "");
+    const { base } = this;
     if (base === undefined || !path.startsWith(base)) return path;
     const rest = path.slice(base.length);
     if (rest === "") return this.own || "/";
@@ -91,6 +104,8 @@ function secured(name: string, value: string, { scheme, host, target }: Forwarde
   if (name.length === LOCATION && value.slice(to) === target) return value;
   return `${value.slice(0, at)}https://${value.slice(from)}`;
 }
+
+const isBelow = (path: string, above: string): boolean => path === above || path.startsWith(`${above}/`);
 
 /** `Refresh: 5; url=…` has its URL after other text; the other fields begin with it. */
 const isRefreshTo = (before: string): boolean => /url=["']?$/i.test(before);
