@@ -565,7 +565,34 @@ const containerised = (s: Site): FileSyncProxy => {
   });
 };
 
+const proxyWith = (props: Wrong) => front({ proxy: props });
+const fieldsSet = (set: Wrong) => route({ path: "/a", responseHeaders: { set } });
+
 const harmful = of("harm", [
+  ["an address for a range", proxyWith({ trustedProxies: ["10.0.0.5/8"] })],
+  ["half of all addresses that are trusted", proxyWith({ trustedProxies: ["0.0.0.0/1", "128.0.0.0/1"] })],
+  ["a directory for a log", proxyWith({ logs: { access: { path: "/var/log/portico/" } } })],
+  [
+    "one format too many for a log",
+    route({ path: "/a", errorLog: { path: "/l" }, accessLog: { path: "/l" } }),
+  ],
+  ["an age without seconds", fieldsSet({ "Cache-Control": "max-age=1h" })],
+  [
+    "an age that is misspelled",
+    route({ path: "/a", action: Action.staticFiles("/srv", { cacheControl: "max_age=60" }) }),
+  ],
+  [
+    "credentials from every origin",
+    fieldsSet({ "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Credentials": "true" }),
+  ],
+  ["a cookie for https only over http", routed({ servers: TWO, sticky: { cookie: "__Host-app" } })],
+  [
+    "a netmask from a function",
+    (s) =>
+      network({
+        host: new Host(s.stack, "f", { address: "10.0.0.5", netmask: Fn.cidrnetmask("10.0.0.0/8") }),
+      })(s),
+  ],
   ["a cipher that does not exist", spelled({ ciphers: "NOPE" })],
   [
     "a cipher that does not exist among others",

@@ -1,4 +1,4 @@
-import { TerraformVariable, Testing } from "cdktf";
+import { Fn, TerraformVariable, Testing } from "cdktf";
 import {
   ApplicationDaemons,
   ApplicationSettings,
@@ -185,8 +185,15 @@ describe("static network", () => {
   });
 
   test("needs a netmask that is known at synthesis", () => {
-    const netmask = new TerraformVariable(newStack(), "netmask", { type: "string" }).stringValue;
-    expect(problemsOf(() => network({}, { netmask })).map((p) => p.path)).toEqual(["stack/host.netmask"]);
+    const variable = new TerraformVariable(newStack(), "netmask", { type: "string" }).stringValue;
+    for (const netmask of [variable, Fn.cidrnetmask("10.0.0.0/8")])
+      expect(problemsOf(() => network({}, { netmask }))).toMatchObject([
+        {
+          path: "stack/host.netmask",
+          message: "is not known at synthesis",
+          fix: expect.stringMatching(/^Use a literal/),
+        },
+      ]);
   });
 });
 

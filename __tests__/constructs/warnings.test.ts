@@ -168,6 +168,12 @@ test.each<[string, string, (site: Site) => unknown, Partial<ReverseProxyProps>?]
     upstream({ readTimeoutMs: 60 }),
   ],
   [
+    "an hour in seconds",
+    "`readTimeoutMs` is 3600 ms, which is 3.6 s. If 3600 s are meant, use 3600000.",
+    upstream({ readTimeoutMs: 3_600 }),
+  ],
+  ["a day in seconds", "`idleTimeoutMs` is 86400 ms", upstream({ idleTimeoutMs: 86_400 })],
+  [
     "seconds for the proxy",
     "`timeouts.keepAliveMs` is 75 ms",
     () => undefined,

@@ -455,7 +455,7 @@ test.each<[string, object, string[]]>([
     `a status page for ${all}`,
     {
       virtualServers: [
-        server({ routes: [route({ action: { type: "status", allow: ["10.0.0.0/1", all] } })] }),
+        server({ routes: [route({ action: { type: "status", allow: ["10.0.0.0/8", all] } })] }),
       ],
     },
     ["config.everyone-allowed virtualServers[0].routes[0].action.allow[1]"],
@@ -472,7 +472,7 @@ test.each<[string[], object[], string[]]>([
   [["10.0.0.5"], [announcing("2001:db8::/32", "10.0.0.5")], [`${ANNOUNCED}[0]`]],
   [["192.0.2.1", "10.0.0.5"], [announcing("10.0.0.0/8")], [`${ANNOUNCED}[1]`]],
   [["10.0.0.0/8"], [announcing("10.0.0.5")], [`${ANNOUNCED}[0]`]],
-  [["10.0.0.77/8"], [announcing("10.200.0.0/16")], [`${ANNOUNCED}[0]`]],
+  [["10.0.0.0/8"], [announcing("10.200.0.0/16")], [`${ANNOUNCED}[0]`]],
   [["::/0"], [announcing("10.0.0.5")], []],
   [["2001:db8::/32"], [announcing("2001:db8:1::/48")], [`${ANNOUNCED}[0]`]],
   [["::ffff:10.0.0.0/104"], [announcing("10.0.0.5")], [`${ANNOUNCED}[0]`]],

@@ -72,9 +72,134 @@ const program =
     https!.tls = { acme: { authority: "ca", names: ["files.example.org"] } };
   };
 
+const trusting =
+  (...trustedProxies: string[]): Change =>
+  (config) =>
+    Object.assign(config, { trustedProxies });
+const set =
+  (fields: Record<string, string>): Change =>
+  ({ virtualServers: [server] }) =>
+    Object.assign(server!, { responseHeaders: { set: fields } });
+const logs =
+  (written: object): Change =>
+  (config) =>
+    Object.assign(config, { logs: written });
+const drives: Change = ({ virtualServers: [server] }) => Object.assign(server!, { windowsDrives: true });
+
 const ACTION = "virtualServers[0].routes[0].action";
 
 test.each<[what: string, path: string, code: string, change: Change]>([
+  ...["10.0.0.5/8", "192.168.178.20/24", "2001:db8::1/64", "::ffff:10.0.0.1/104"].map(
+    (range): [string, string, string, Change] => [
+      `the range ${range}`,
+      "trustedProxies[1]",
+      "config.bad-address",
+      trusting("127.0.0.1", range),
+    ],
+  ),
+  [
+    "such a range for a maintenance",
+    "maintenance.allow[0]",
+    "config.bad-address",
+    (config) => Object.assign(config, { maintenance: { allow: ["10.0.0.5/8"] } }),
+  ],
+  [
+    "such a range for the metrics",
+    "metricsListener.allow[0]",
+    "config.bad-address",
+    (config) => Object.assign(config.metricsListener, { allow: ["10.0.0.5/8"] }),
+  ],
+  [
+    "such a range for the status",
+    `${ACTION}.allow[0]`,
+    "config.bad-address",
+    action({ type: "status", allow: ["10.0.0.5/8"] }),
+  ],
+  ...["0.0.0.0/1", "128.0.0.0/1", "64.0.0.0/7", "2000::/3", "::/1"].map(
+    (range): [string, string, string, Change] => [
+      `${range} for administrators`,
+      "maintenance.allow[0]",
+      "config.everyone-allowed",
+      (config) => Object.assign(config, { maintenance: { allow: [range] } }),
+    ],
+  ),
+  ...[
+    "nonsense here",
+    "max-age: 3600",
+    "max-age=1h",
+    "max-age",
+    "max-age=-1",
+    "max_age=3600",
+    "nocache",
+    "public max-age=3600",
+    "3600",
+    "true",
+  ].flatMap((value): [string, string, string, Change][] => [
+    [
+      `Cache-Control: ${value}`,
+      "virtualServers[0].responseHeaders.set.cache-control",
+      "config.bad-header",
+      set({ "cache-control": value }),
+    ],
+    [
+      `cacheControl ${value}`,
+      `${ACTION}.cacheControl`,
+      "config.bad-header",
+      action({ type: "staticFiles", directory: "/srv", cacheControl: value }),
+    ],
+  ]),
+  [
+    "a directory for a log",
+    "logs.access.path",
+    "config.bad-file-path",
+    logs({ access: { path: "/var/log/" } }),
+  ],
+  [
+    "one file for two kinds of logs",
+    "logs.error.path",
+    "config.two-log-formats",
+    logs({ access: { path: "/a.log" }, error: { path: "/a.log" } }),
+  ],
+  [
+    "one file in two formats",
+    "virtualServers[0].routes[0].accessLog.path",
+    "config.two-log-formats",
+    (config) => {
+      logs({ access: { path: "/a.log" } })(config);
+      Object.assign(config.virtualServers[0]!.routes[0]!, { accessLog: { path: "/a.log", format: "json" } });
+    },
+  ],
+  ...["__Host-server", "__Secure-server", "__host-x"].map((cookie): [string, string, string, Change] => [
+    `the cookie ${cookie} over http`,
+    "upstreams[0].sticky.cookie",
+    "config.bad-cookie",
+    two({ sticky: { cookie } }),
+  ]),
+  [
+    "credentials from every origin",
+    "virtualServers[0].responseHeaders.set.Access-Control-Allow-Origin",
+    "config.bad-header",
+    set({ "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Credentials": "true" }),
+  ],
+  [
+    "credentials of a route from every origin of its virtual server",
+    "virtualServers[0].routes[0].responseHeaders.set.Access-Control-Allow-Credentials",
+    "config.bad-header",
+    (config) => {
+      set({ "access-control-allow-origin": "*" })(config);
+      const responseHeaders = { set: { "Access-Control-Allow-Credentials": "true" } };
+      Object.assign(config.virtualServers[0]!.routes[0]!, { responseHeaders });
+    },
+  ],
+  [
+    "drives without WebDAV",
+    "virtualServers[0].windowsDrives",
+    "config.no-webdav-route",
+    (config) => {
+      drives(config);
+      action({ type: "respond", status: 204 })(config);
+    },
+  ],
   ...[
     "$host",
     "$remote_addr",
@@ -224,6 +349,55 @@ test.each<[what: string, change: Change]>([
   ],
   ["a certificate of another tool", tls("/etc/tls/cert.pem", "/etc/tls/privkey.pem")],
   ["a directory with a blank", program("/opt/my tools/record")],
+  [
+    "ranges and addresses of networks",
+    trusting(
+      ...["10.0.0.5", "10.0.0.0/8", "172.16.0.0/12", "10.0.0.5/32", "10.0.0.0/08", "fc00::/7", "fd00::/8"],
+      ...["2001:db8::/48", "2001:db8::1/128", "2001:db8::1", "fe80::1%eth0/64", "::ffff:10.0.0.0/104"],
+    ),
+  ],
+  ...[
+    "no-store",
+    "public, max-age=31536000, immutable",
+    "Max-Age=0, Must-Revalidate",
+    "private,no-cache",
+    'no-cache="Set-Cookie, X-A", s-maxage="60"',
+    "max-age=60, stale-while-revalidate=30, stale-if-error=86400",
+    "no-store, ,",
+    // Extensions of caches.
+    'max-age=60, community="UCI", surrogate-ttl=5',
+  ].map((value): [string, Change] => [`Cache-Control: ${value}`, set({ "Cache-Control": value })]),
+  [
+    "one file for several routes",
+    (config) => {
+      logs({ access: { path: "/a.log" }, error: { path: "/b.log" } })(config);
+      const own = { accessLog: { path: "/a.log" }, errorLog: { path: "/b.log" } };
+      Object.assign(config.virtualServers[0]!.routes[0]!, own);
+    },
+  ],
+  [
+    "such a cookie over https only",
+    (config) => {
+      two({ sticky: { cookie: "__Host-server" } })(config);
+      config.virtualServers[0]!.listeners = ["https"];
+      const routes = [{ name: "all", path: "/", action: { type: "redirect" } }];
+      const plain = { ...config.virtualServers[0]!, name: "plain", listeners: ["http"], routes };
+      config.virtualServers.push(plain);
+    },
+  ],
+  [
+    "such a cookie behind a proxy that may speak TLS",
+    (config) => {
+      two({ sticky: { cookie: "__Secure-server" } })(config);
+      trusting("10.0.0.7")(config);
+    },
+  ],
+  ["every origin", set({ "Access-Control-Allow-Origin": "*" })],
+  [
+    "credentials from one origin",
+    set({ "Access-Control-Allow-Origin": "https://a.example", "Access-Control-Allow-Credentials": "true" }),
+  ],
+  ["drives of a server behind the application", drives],
 ])("%s is accepted", (_, change) => {
   expect(problems(change)).toEqual([]);
 });

@@ -91,7 +91,13 @@ function networkProblems(at: string, given: Partial<StaticNetworkProps>): Proble
 
 /** Fields of the file as the props that they come from. */
 function atProp(p: Problem, at: string, host: IHost): Problem {
-  if (p.path === "netmask") return { ...p, path: `${host.node.path}.netmask` };
+  if (p.path === "netmask") {
+    const place = `${host.node.path}.netmask`;
+    if (!hasTokens(host.props.netmask)) return { ...p, path: place };
+    const { allowed } = p;
+    const fix = "Use a literal: the file has the number of the netmask's bits, which Terraform cannot count.";
+    return problem(p.code, place, "is not known at synthesis", { ...(allowed && { allowed }), fix });
+  }
   const prop = p.path.replace("ipv6.prefixLength", "ipv6PrefixLength").replace("ipv6.gateway", "ipv6Gateway");
   return { ...p, path: `${at}.${prop}` };
 }

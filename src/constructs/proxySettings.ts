@@ -17,7 +17,7 @@ import type { maintenance } from "../model/config/pauses.js";
 import type { ticketKeys } from "../model/config/tls.js";
 import type { limits, timeouts } from "../model/limits.js";
 import type { InputOf } from "../model/inferred.js";
-import { plainRange } from "../model/address.js";
+import { everyoneIn } from "../model/address.js";
 import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import type { ProxyNotifications } from "./notification.js";
 import { proxyProblems } from "./props/checks.js";
@@ -135,10 +135,14 @@ export function trustedEveryoneProblems(
  */
 function everyoneProblems(path: string, ranges: readonly string[] = []): Problem[] {
   const texts = Array.isArray(ranges) ? ranges.filter((range) => typeof range === "string") : [];
-  const everyone = texts.filter((range) => isKnown(range) && Number(plainRange(range).split("/")[1]) === 0);
-  if (everyone.length === 0) return [];
-  const message =
-    "matches every IPv4 or IPv6 address: the proxy would believe what every client says about itself";
+  const reaching = texts.flatMap((range) => {
+    const reach = isKnown(range) ? everyoneIn(range) : undefined;
+    return reach === undefined ? [] : [{ range, reach }];
+  });
+  const [first] = reaching;
+  if (first === undefined) return [];
+  const everyone = reaching.map(({ range }) => range);
+  const message = `${first.reach}: the proxy would believe what every client says about itself`;
   const more = { received: everyone, allowed: "addresses and ranges of the proxies in front of this one" };
   return [problem("config.everyone-trusted", path, message, more)];
 }

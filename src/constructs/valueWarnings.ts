@@ -57,13 +57,17 @@ export function warnOfValues(proxy: Valued): void {
   warnOfOneScheme(proxy);
 }
 
-/** A value below a second, and so far below the default that seconds were meant. */
+/**
+ * A value below a second, and so far below the default that seconds were meant; or hours in seconds, such as 3600: as
+ * milliseconds these are no times that anybody chooses.
+ */
 function warnOfSeconds(part: IConstruct, fields: object, place: readonly PropertyKey[]): void {
   for (const { path, value } of numbersIn(fields, [])) {
     const name = String(path.at(-1));
-    if (!name.endsWith("Ms") || !isKnown(value) || value < 1 || value >= 1_000) continue;
+    if (!name.endsWith("Ms") || !isKnown(value) || value < 1) continue;
     const byDefault = nodesAt(configSchema, [...place, ...path])[0]?.default;
-    if (typeof byDefault !== "number" || value > byDefault / 10) continue;
+    const isFew = value < 1_000 && typeof byDefault === "number" && value <= byDefault / 10;
+    if (!isFew && (value % 1_800 !== 0 || value % 1_000 === 0)) continue;
     warn(
       part,
       `\`${formatPath(path)}\` is ${value} ms, which is ${value / 1_000} s. If ${value} s are meant, use ${value * 1_000}.`,

@@ -186,4 +186,33 @@ export function plainRange(range: string): string {
 /** Bits in front of the IPv4 address. */
 const MAPPED_LENGTH = 96;
 
+/**
+ * How much of all addresses a range has, in words; undefined for one that an operator may have: the shortest prefixes of
+ * networks are those of 10.0.0.0/8 and fc00::/7.
+ */
+export function everyoneIn(range: string): string | undefined {
+  const [address = "", length] = plainRange(range).split("/");
+  if (length === undefined || Number(length) >= (isIpv6(address) ? 7 : 8)) return undefined;
+  return Number(length) === 0
+    ? "matches every IPv4 or IPv6 address"
+    : "matches a great part of all IPv4 or IPv6 addresses";
+}
+
+/** The range that is meant by one whose address has bits behind the prefix; undefined if it has none. */
+export function rangeMeant(range: string): string | undefined {
+  const [address = "", length] = range.split("/");
+  if (length === undefined || address.includes("%")) return undefined;
+  const bits = ipv4Bits(address);
+  const parts = bits === undefined ? ipv6Groups(address) : [bits >>> 16, bits & 0xffff];
+  if (parts === undefined) return undefined;
+  const kept = parts.map((part, i) => {
+    const others = 16 - Math.min(16, Math.max(0, Number(length) - i * 16));
+    return (part >> others) << others;
+  });
+  if (kept.every((part, i) => part === parts[i])) return undefined;
+  const text = kept.map((part) => part.toString(16)).join(":");
+  const octets = kept.flatMap((part) => [part >> 8, part & 0xff]).join(".");
+  return `${bits === undefined ? canonicalIpv6(text)! : octets}/${Number(length)}`;
+}
+
 const familyOf = (address: string): "ipv4" | "ipv6" => (isIpv6(address) ? "ipv6" : "ipv4");

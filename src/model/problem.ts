@@ -99,6 +99,8 @@ export const PROBLEM_CODES = {
   "config.used-once": "Remove the field, or remove `proxyProtocol`.",
   "config.bad-cookie":
     "Use a cookie name of letters, digits, `-` and `_`, and for a cookie of the application `applicationCookie`.",
+  "config.two-log-formats": "Use one format for the file, or a file for each format.",
+  "config.no-webdav-route": "Add a route to the WebDAV server, or remove `windowsDrives`.",
   "config.no-trusted-proxies":
     "List the proxies that send the field in `trustedProxies`, or remove this setting: the proxy accepts the field from no other sender.",
   "config.announced-and-trusted":

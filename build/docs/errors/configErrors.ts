@@ -126,7 +126,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-address": {
     means:
-      "The value is not an IP address (or a range, where the field takes one). Host names are not accepted, and an IPv6 address has no brackets.",
+      "The value is not an IP address (or a range, where the field takes one). Host names are not accepted, and an IPv6 address has no brackets. A range begins with its first address: in `10.0.0.5/8`, either the address or the range may be meant.",
     example: withField("listeners[0].address", "localhost"),
   },
   "config.bad-server-name": {
@@ -403,12 +403,25 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-cookie": {
     means:
-      "The name of a cookie is a token (RFC 6265, 4.1.1): it contains no space and no separator such as `=`, `;` or `,`.",
+      "The name of a cookie is a token (RFC 6265, 4.1.1): it contains no space and no separator such as `=`, `;` or `,`. Clients accept names that begin with `__Host-` or `__Secure-` over https only.",
     example: withField("upstreams[0]", {
       name: "web",
       servers: [{ url: "http://10.0.0.7:8000" }, { url: "http://10.0.0.8:8000" }],
       sticky: { applicationCookie: "session id" },
     }),
+  },
+  "config.two-log-formats": {
+    means:
+      "Two logs write to one file in different formats, which no program reads. Logs of several routes may share a file in one format; the error log needs a file of its own.",
+    example: withField("logs", {
+      access: { path: "/var/log/portico/portico.log" },
+      error: { path: "/var/log/portico/portico.log" },
+    }),
+  },
+  "config.no-webdav-route": {
+    means:
+      "With `windowsDrives`, the virtual server tells Windows that it is a WebDAV server, but none of its routes leads to an upstream.",
+    example: withField("virtualServers[0].windowsDrives", true),
   },
   "config.no-trusted-proxies": {
     means:

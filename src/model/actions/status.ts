@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { plainRange } from "../address.js";
+import { everyoneIn } from "../address.js";
 import type { OutputOf } from "../inferred.js";
 import { clientRanges } from "../fields.js";
 import { problem } from "../problem.js";
@@ -31,8 +31,9 @@ export const status: ActionKind<OutputOf<typeof statusFields>> = {
   redirects: undefined,
   problems: ({ allow }, at) =>
     allow.flatMap((received, i) => {
-      if (Number(plainRange(received).split("/")[1]) !== 0) return [];
-      const message = "matches every IPv4 or IPv6 address: every client could see who uses the front end";
+      const reach = everyoneIn(received);
+      if (reach === undefined) return [];
+      const message = `${reach}: every client could see who uses the front end`;
       const more = { received, allowed: "addresses and ranges of administrators" };
       return [problem("config.everyone-allowed", `${at}.allow[${i}]`, message, more)];
     }),

@@ -11,6 +11,7 @@ import {
 } from "./config.js";
 import { responseFieldProblems } from "./responseFieldChecks.js";
 import { placeholderProblems } from "./literalChecks.js";
+import { meaningProblems } from "./meaningChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../problem.js";
 import { ownListenerProblems } from "./ownListeners.js";
@@ -42,6 +43,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...upstreamProblems(config),
     ...notificationProblems(config),
     ...placeholderProblems(config),
+    ...meaningProblems(config),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.

@@ -30,8 +30,9 @@ const logStream = (longer: string) =>
 const logPath = (name: string) =>
   text(
     "config.bad-file-path",
-    "an absolute path without `//`, `.` or `..` segments or control characters; for standard output, use `stream`",
-    { ...FILE_PATH, never: `${FILE_PATH.never}|^/(?:dev/(?:std|fd/)|proc/)` },
+    "an absolute path of a file, without `//`, `.` or `..` segments, control characters or a slash at its end; for standard " +
+      "output, use `stream`",
+    { ...FILE_PATH, never: `${FILE_PATH.never}|/$|^/(?:dev/(?:std|fd/)|proc/)` },
   ).meta({
     description: "Log file; the user that runs the proxy must be able to write there.",
     examples: [`/var/log/portico/${name}`],

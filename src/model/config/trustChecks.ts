@@ -1,5 +1,5 @@
 import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
-import { overlap, plainRange } from "../address.js";
+import { everyoneIn, overlap, rangeMeant } from "../address.js";
 import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 
@@ -10,6 +10,7 @@ export function trustProblems(config: ProxyConfig): Problem[] {
     ...idFieldProblems(config),
     ...announcedAndTrusted(config),
     ...everyoneAllowed(config),
+    ...unclearRanges(config),
   ];
 }
 
@@ -66,9 +67,44 @@ function announcedAndTrusted({ trustedProxies, listeners }: ProxyConfig): Proble
 /** A maintenance with everyone allowed refuses nothing. */
 function everyoneAllowed({ maintenance }: ProxyConfig): Problem[] {
   return maintenance.allow.flatMap((received, i) => {
-    if (Number(plainRange(received).split("/")[1]) !== 0) return [];
-    const message = "matches every IPv4 or IPv6 address: a maintenance would keep no client out";
+    const reach = everyoneIn(received);
+    if (reach === undefined) return [];
+    const message = `${reach}: a maintenance would keep no client out`;
     const more = { received, allowed: "addresses and ranges of administrators" };
     return [problem("config.everyone-allowed", `maintenance.allow[${i}]`, message, more)];
   });
+}
+
+/** Whether one address or its network is meant decides who is let in, or believed. */
+function unclearRanges(config: ProxyConfig): Problem[] {
+  const { trustedProxies, maintenance, metricsListener, listeners, virtualServers } = config;
+  const lists: readonly (readonly [at: string, ranges: readonly string[]])[] = [
+    ["trustedProxies", trustedProxies],
+    ["maintenance.allow", maintenance.allow],
+    ["metricsListener.allow", metricsListener && "allow" in metricsListener ? metricsListener.allow : []],
+    ...listeners.map(
+      ({ proxyProtocol }, i) => [`listeners[${i}].proxyProtocol.from`, proxyProtocol?.from ?? []] as const,
+    ),
+    ...virtualServers.flatMap(({ routes }, s) =>
+      routes.map(
+        ({ action }, r) =>
+          [
+            `virtualServers[${s}].routes[${r}].action.allow`,
+            action.type === "status" ? action.allow : [],
+          ] as const,
+      ),
+    ),
+  ];
+  return lists.flatMap(([at, ranges]) =>
+    ranges.flatMap((received, i) => {
+      const range = everyoneIn(received) === undefined ? rangeMeant(received) : undefined;
+      if (range === undefined) return [];
+      const [address] = received.split("/");
+      const message = "is a range whose address has bits behind its prefix";
+      const more = { received, allowed: `${range} for the range, ${address} for the address` };
+      return [
+        problem("config.bad-address", `${at}[${i}]`, message, { ...more, fix: "Use the one that is meant." }),
+      ];
+    }),
+  );
 }
