@@ -72,7 +72,7 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/host/diagnosis/legacyRules.ts": "procfs",
   "src/host/diagnosis/logFiles.ts": "reads logs: without waiting",
   "src/host/diagnosis/logState.ts": "reads files of the kernel below /proc",
-  "src/host/diagnosis/emptyTrees.ts": "reads /etc/fstab and files of the kernel below /proc",
+  "src/host/diagnosis/emptiness.ts": "reads /etc/fstab and files of the kernel below /proc",
   "src/host/diagnosis/defaultRoutes.ts": "reads files of the kernel below /proc",
   "src/host/diagnosis/stoppedProcesses.ts": "reads files of the kernel below /proc and /sys",
   "src/host/applicationSettings/databaseOverrides.ts": "makes a file in a directory that it has made",

@@ -3,7 +3,7 @@ import { ERROR_TOKENS } from "../../model/errorTokens.js";
 import type { ExpectedCause } from "../../model/expect.js";
 import { hasName, serversOf, type UpstreamConfig, upstreamAddress } from "../../model/index.js";
 import { connectToken, type SocketError } from "../../runtime/upstream/failures.js";
-import { emptiness } from "./emptyTrees.js";
+import { emptiness } from "./emptiness.js";
 import { isProxysRefusal, type ReceivedResponse } from "./expectation.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 
