@@ -79,7 +79,7 @@ class Apply {
   }
 
   private *upload(id: string, ...contents: [content: string, suffix: string][]): Generator<void> {
-    const upload = { incoming: this.places.incoming, id, byUser: false };
+    const upload = { incoming: this.places.incoming, id, byUser: false, staging: "terraform_data.staging" };
     for (const [content, suffix] of contents) {
       const draft = draftOf(upload, sha256(content), suffix);
       const half = content.length >> 1;
@@ -116,7 +116,12 @@ class Apply {
     });
     const id = randomUUID();
     yield* this.upload(id, [this.text, ""], [script, ".sh"]);
-    const file = scriptOf({ incoming: this.places.incoming, id, byUser: false });
+    const file = scriptOf({
+      incoming: this.places.incoming,
+      id,
+      byUser: false,
+      staging: "terraform_data.staging",
+    });
     const env = { ...process.env, PORTICO_TEST_ROOT: this.site.root };
     this.running = true;
     return this.outcome(spawn("/bin/sh", ["-eu", file, ""], { env, detached: true }), killAfterMs);

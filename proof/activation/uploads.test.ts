@@ -39,7 +39,7 @@ function sh(script: string, cwd = "/"): [number | null, string] {
   return [status, stderr];
 }
 
-const upload = (byUser = false) => ({ incoming, id: "c0de", byUser });
+const upload = (byUser = false) => ({ incoming, id: "c0de", byUser, staging: "terraform_data.staging" });
 const freeMib = (): number => {
   const { bavail, bsize } = statfsSync(folder);
   return (bavail * bsize) / MIB;
@@ -114,6 +114,25 @@ describe.each([false, true])("of an upload that failed nothing is left (by a use
     writeFileSync(draft("content"), arrived);
     expect(receive("")).toEqual([1, expect.stringContaining("[delivery.incomplete-upload]")]);
     expect(readdirSync(incoming)).toEqual([]);
+  });
+
+  test("a host that was reinstalled gets none, and the script says what to do", () => {
+    rmSync(incoming, { recursive: true });
+    for (const content of byUser ? ["key"] : []) writeFileSync(draft(content), content);
+    for (const script of [
+      roomScript(upload(byUser), { path: "/x", bytes: 1, sha256: sha256("key") }),
+      receiveScript(upload(byUser), [""]),
+    ]) {
+      const [status, said] = sh(script, home());
+      expect([status, said.split("\n").slice(0, 2)]).toEqual([
+        1,
+        [
+          `${incoming}: does not exist, but an apply has made it, as Terraform's state says: was the host reinstalled, or replaced by another machine? [delivery.reinstalled-host]`,
+          expect.stringMatching(/^ {4}fix: .* `terraform apply -replace=terraform_data\.staging`\. /),
+        ],
+      ]);
+    }
+    expect(readdirSync(path.join(home(), ".portico/incoming"))).toEqual([]);
   });
 
   test("one of two did not come at all", () => {

@@ -277,6 +277,10 @@ run("a deployment over ssh", () => {
         ssh-keygen -A && systemctl restart ssh`);
       before = await hostTree(host);
       second = second.by(await ssh());
+      second.synthesize({ construct: "moved", health: true });
+      expect((await second.tryApply()).stdout).toMatch(
+        /\/incoming\/\S+: does not exist, but .*\[delivery.reinstalled-host\]\n.* fix: .* -replace=\S*Host_Staging_/,
+      );
       second.synthesize({ construct: "moved" });
       await second.applyAgain();
       await expectFrontEnd();

@@ -297,6 +297,8 @@ export const PROBLEM_CODES = {
     "Remove `scriptPath`, or use a directory that only the login user can enter (mode 0700).",
   "delivery.no-room":
     "Free space on the file system that contains the path, and run `terraform apply` again.",
+  "delivery.reinstalled-host":
+    "Send everything again: run `terraform apply -replace=ADDRESS` for the resource whose address ends in `Host_Staging`.",
   "delivery.incomplete-upload":
     "If that file system is full, free space there. Then run `terraform apply` again: it sends the file again.",
   "delivery.no-activation":

@@ -7,7 +7,7 @@ import { type DeploymentIdentity, IDENTITY_FILE, otherDeployment } from "../mode
 import { formatProblem, problem } from "../model/problem.js";
 import { KEPT, LOST, refuseLost } from "./programScripts.js";
 import { SHARED_DIRECTORY } from "./secretExchange.js";
-import { parentOf, quote, refusal } from "./shell.js";
+import { literal, parentOf, quote, refusal, WORD } from "./shell.js";
 
 /** A program that activation uses: its installed path, and its expected content. */
 export interface HostProgram {
@@ -36,6 +36,22 @@ export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
  * one day, both fail, and the apply with them.)
  */
 export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
+
+/**
+ * Commands that end a script with a problem if there is no directory for uploads.
+ * @param staging address of the resource that makes the directory
+ */
+export function uploadsCheck(incoming: string, staging: string): string {
+  const found = problem(
+    "delivery.reinstalled-host",
+    WORD,
+    "does not exist, but an apply has made it, as Terraform's state says: was the host reinstalled, or replaced by another machine?",
+    {
+      fix: `To send everything again, run \`terraform apply -replace=${literal(staging)}\`. If the machine is the wrong one, correct the address.`,
+    },
+  );
+  return `[ -d ${quote(incoming)} ] || ${refusal(found, quote(incoming))}\n`;
+}
 
 /**
  * Removes the file that is uploaded for {@link LOGIN_DIRECTORY_SCRIPT_PATH}: its name is the part before the last `/`.

@@ -1,5 +1,5 @@
 import { problem } from "../model/problem.js";
-import { LOGIN_DIRECTORY } from "./hostScripts.js";
+import { LOGIN_DIRECTORY, uploadsCheck } from "./hostScripts.js";
 import { literal, parentOf, quote, refusal, WORD } from "./shell.js";
 
 /**
@@ -16,6 +16,8 @@ export interface UploadInput {
   readonly id: string;
   /** Whether the login user uploads to {@link LOGIN_DIRECTORY}, and root takes the uploads from there. */
   readonly byUser: boolean;
+  /** Address of the resource that makes the directory. */
+  readonly staging: string;
 }
 
 /** Where Terraform uploads to. */
@@ -32,7 +34,7 @@ export const scriptOf = ({ incoming, id }: UploadInput): string => `${incoming}/
  * @param suffixes one for each upload
  */
 export function receiveScript(upload: UploadInput, suffixes: readonly string[]): string {
-  const { incoming, id, byUser } = upload;
+  const { incoming, id, byUser, staging } = upload;
   const directory = quote(incoming);
   const from = byUser ? LOGIN_DIRECTORY : directory;
   const drafts = suffixes.map((suffix) => `${from}/*.${quote(id + suffix)}.new`);
@@ -44,7 +46,8 @@ export function receiveScript(upload: UploadInput, suffixes: readonly string[]):
       received: "%s KiB left on that file system",
     },
   );
-  return `for draft in ${drafts.join(" ")}; do
+  const without = byUser ? `[ -d ${directory} ] || rm -f ${drafts.join(" ")}\n` : "";
+  return `${without}${uploadsCheck(incoming, staging)}for draft in ${drafts.join(" ")}; do
   name=$(basename "$draft" .new)
   whole=${byUser ? `${directory}/$name.new` : '"$draft"'}
   if [ ! -f "$draft" ]${byUser ? ` || ! install -m 0600 -o root -g root "$draft" "$whole"` : ""} ||
@@ -73,14 +76,17 @@ export interface SizedFile {
  * Refuses to upload a file that does not fit; run as root. There must be room for the upload, for the copies that
  * activation keeps of the new file and of the one that it replaces, and for the installed file.
  */
-export function roomScript({ incoming, byUser }: UploadInput, { path, bytes, sha256 }: SizedFile): string {
+export function roomScript(
+  { incoming, byUser, staging }: UploadInput,
+  { path, bytes, sha256 }: SizedFile,
+): string {
   const size = Math.ceil(bytes / 1024);
   const full = problem(
     "delivery.no-room",
     "%s",
     `is on a file system that has ${WORD} KiB left, but ${literal(path)} needs ${WORD} KiB with the copies that activation makes`,
   );
-  return `existing() {
+  return `${uploadsCheck(incoming, staging)}existing() {
   at=$1
   while [ ! -d "$at" ]; do at=$(dirname "$at"); done
   echo "$at"

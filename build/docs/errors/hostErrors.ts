@@ -86,6 +86,15 @@ export const HOST_ERRORS = {
     { received: "312 KiB left on that file system" },
   ),
   ...seen(
+    "delivery.reinstalled-host",
+    "The host was reinstalled, another machine has its address, or the directory was removed by hand. Terraform sends only changed files, and the host lacks the others. Nothing was sent.",
+    "/var/lib/portico/incoming/0b7a",
+    "does not exist, but an apply has made it, as Terraform's state says: was the host reinstalled, or replaced by another machine?",
+    {
+      fix: "To send everything again, run `terraform apply -replace=terraform_data.files_Host_Staging_5C0F8A12`. If the machine is the wrong one, correct the address.",
+    },
+  ),
+  ...seen(
     "delivery.no-root",
     "The login user has no root permissions, so the delivery cannot change the host. Nothing was sent.",
     "delivery.user",

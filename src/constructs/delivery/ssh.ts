@@ -113,10 +113,11 @@ export class SshDelivery implements DeliveryWay {
   deliver(scope: Construct, _id: string, file: DeliveredFile): FileResource {
     const deployment = this.deployment(file.host, scope);
     const { content, sha256 } = contentOf(scope, file);
-    const upload = this.uploadOf(deployment);
+    const staging = this.staging(file.host, scope);
+    const upload = this.uploadOf(deployment, staging);
     const resource = new TerraformData(scope, "Resource", {
       triggersReplace: {
-        uploads: this.staging(file.host, scope).id,
+        uploads: staging.id,
         path: file.path,
         mode: file.mode,
         sha256,
@@ -142,9 +143,10 @@ export class SshDelivery implements DeliveryWay {
     // The hash is in the script: as part of the command it would be sensitive, and Terraform would show no output.
     const text = activateScript(places, { node, runtime, document: sha256, withoutAddress });
     const script = new TerraformLocal(scope, "Script", text).asString;
-    const upload = this.uploadOf(deployment);
+    const staging = this.staging(host, scope);
+    const upload = this.uploadOf(deployment, staging);
     const resource = new TerraformData(scope, "Resource", {
-      triggersReplace: { uploads: this.staging(host, scope).id, document: sha256 },
+      triggersReplace: { uploads: staging.id, document: sha256 },
       ...this.connecting(host, [
         // A separate script: Terraform prints all of an inline one when it fails.
         ...this.upload(
@@ -230,7 +232,7 @@ export class SshDelivery implements DeliveryWay {
     const script = heredoc(
       Lazy.stringValue({ produce }) + prepareScript(this.scriptsInput(deployment, host)),
     );
-    const make = this.asRoot(script, [REMOVE_UPLOAD, ...supported]);
+    const make = this.asRoot(script, supported);
     const { user = "root", machineId } = this.options;
     return new TerraformData(host, "Staging", {
       triggersReplace: {
@@ -250,12 +252,7 @@ export class SshDelivery implements DeliveryWay {
       const own = `install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
       return [{ ...script, connection, inline: ["set -e", REFUSE_OPEN_DIRECTORY, own, ...script.inline!] }];
     }
-    const making = sshConnection({ ...fields, scriptPath: LOGIN_DIRECTORY_SCRIPT_PATH });
-    return [
-      // Nothing runs this line: the path is the command.
-      { type: "remote-exec", inline: [":"], connection: making },
-      { ...script, connection },
-    ];
+    return [...this.makingLoginDirectory(fields), { ...script, connection }];
   }
 
   private connecting(
@@ -263,16 +260,33 @@ export class SshDelivery implements DeliveryWay {
     provisioners: (FileProvisioner | RemoteExecProvisioner)[],
   ): Pick<TerraformMetaArguments, "connection" | "provisioners"> {
     if (this.isLeftOut) return {};
-    return { connection: sshConnection(sshFields(this.options, host)), provisioners };
+    const fields = sshFields(this.options, host);
+    return {
+      connection: sshConnection(fields),
+      provisioners: [...this.makingLoginDirectory(fields), ...provisioners],
+    };
+  }
+
+  /** Only then can a script run, which says what else is missing on a host that was reinstalled. */
+  private makingLoginDirectory(fields: SshFields): RemoteExecProvisioner[] {
+    if (this.options.scriptPath !== undefined) return [];
+    // Nothing runs this line: the path is the command.
+    const connection = sshConnection({ ...fields, scriptPath: LOGIN_DIRECTORY_SCRIPT_PATH });
+    return [{ ...inline(":"), connection }];
   }
 
   /**
    * Several uploads come in at a time, also of another apply, and two may have the same content: so each has the id that
    * Terraform has just made for its resource.
    */
-  private uploadOf(deployment: DeploymentResource): UploadInput {
+  private uploadOf(deployment: DeploymentResource, staging: DeploymentResource): UploadInput {
     const { incoming } = placesOf(deployment.id);
-    return { incoming, id: TerraformSelf.getString("id"), byUser: this.options.sudo === true };
+    return {
+      incoming,
+      id: TerraformSelf.getString("id"),
+      byUser: this.options.sudo === true,
+      staging: `${staging.terraformResourceType}.${staging.friendlyUniqueId}`,
+    };
   }
 
   private upload(upload: UploadInput, ...contents: Upload[]): (FileProvisioner | RemoteExecProvisioner)[] {
@@ -288,7 +302,7 @@ export class SshDelivery implements DeliveryWay {
 
   private asRoot(command: string, before: readonly string[] = []): RemoteExecProvisioner {
     const become = this.options.sudo === true ? "sudo -n " : "";
-    return inline("set -e", ...before, become + command);
+    return inline("set -e", REMOVE_UPLOAD, ...before, become + command);
   }
 }
 
