@@ -268,6 +268,6 @@ function makeRequest(request: FakeRequest): LoggedRequest {
     lengthDeclared: false,
     upgrade: undefined,
     connectionLogin: false,
-    receivedAt: request.receivedAt ?? Date.now(),
+    receivedAt: request.receivedAt ?? performance.now(),
   };
 }

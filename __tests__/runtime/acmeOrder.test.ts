@@ -206,6 +206,7 @@ const NAMES = ["a.example", "b.example"];
 /** Time passes by waiting, and no other way. */
 const clock: Clock = {
   now: () => now,
+  elapsed: () => now,
   wait: (ms, signal) => {
     // Workers get half a minute to respond to challenges, which here they do at once.
     if (ms === 30_000) return new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
@@ -1046,6 +1047,7 @@ describe("looking after a certificate", () => {
   let wake: ((at: number) => void) | undefined;
   const stepping: Clock = {
     now: () => now,
+    elapsed: () => now,
     wait: (ms, signal) =>
       new Promise((resolve) => {
         signal.addEventListener("abort", () => resolve());

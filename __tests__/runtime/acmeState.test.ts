@@ -46,7 +46,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("limits of an authority", () => {
   let now = T;
-  const limits = (): RateLimits => new RateLimits(folder, { now: () => now, wait: () => Promise.resolve() });
+  const limits = (): RateLimits =>
+    new RateLimits(folder, { now: () => now, elapsed: () => now, wait: () => Promise.resolve() });
   beforeEach(() => (now = T));
 
   /** When an order is allowed; undefined if it is now. */

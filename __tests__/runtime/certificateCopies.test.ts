@@ -317,7 +317,7 @@ describe("between two hosts", () => {
       wanted: () => Promise.resolve([WANTED]),
       log,
       cannotListen: (error) => listenProblem(error, "copyPort", { address: link.own, port: link.port }),
-      clock: { now: () => Date.now(), wait: () => sleep(20) },
+      clock: { now: () => Date.now(), elapsed: () => Date.now(), wait: () => sleep(20) },
       ...more,
     });
 
@@ -405,7 +405,11 @@ describe("between two hosts", () => {
       void sharing(linkOf(port, own, peer), (line) => logs[name]!.push(line), {
         directory: join(folder, name),
         // A hundred times as fast.
-        clock: { now: () => begun + (Date.now() - begun) * 100, wait: () => sleep(20) },
+        clock: {
+          now: () => begun + (Date.now() - begun) * 100,
+          elapsed: () => begun + (Date.now() - begun) * 100,
+          wait: () => sleep(20),
+        },
       }).run(stop.signal);
     };
     const kept = (host: string): string => readFileSync(place(host), "utf8").replaceAll("\n", "");
@@ -469,7 +473,7 @@ describe("between two hosts", () => {
     const logs: string[] = [];
     const stop = new AbortController();
     await sharing(linkOf(port, "127.0.0.1", "127.0.0.2"), (line) => logs.push(line), {
-      clock: { now: () => Date.now(), wait: async () => stop.abort() },
+      clock: { now: () => Date.now(), elapsed: () => Date.now(), wait: async () => stop.abort() },
     }).run(stop.signal);
     expect(logs).toEqual(["copied to 127.0.0.2: a\\nroot logged in\\u001b[2J"]);
   });
@@ -494,7 +498,7 @@ describe("between two hosts", () => {
       if (responses === 40) stop.abort();
     };
     await sharing(linkOf(port, "127.0.0.1", "127.0.0.2"), (line) => logs.push(line), {
-      clock: { now: () => now, wait },
+      clock: { now: () => now, elapsed: () => now, wait },
     }).run(stop.signal);
     expect(responses).toBe(40);
     expect(logs).toHaveLength(1002);

@@ -97,12 +97,6 @@ test("requests by route, method, scheme and status; bytes as they come", () => {
   expect([numberOf("requests", twice), twice.values.at(-1)]).toEqual([2, 15]);
 });
 
-test("a clock that is set back makes no duration that is below zero", () => {
-  const counts = new WorkerCounts(isRegistered);
-  counts.requestsOf(SERVER, ROUTE).over(over({ tookMs: -500 }), 10_000);
-  expect(counts.changes()!.requests![0]!.values.at(-1)).toBe(0);
-});
-
 test("no client and no upstream makes a label", () => {
   const counts = new WorkerCounts(isRegistered);
   const requests = counts.requestsOf(SERVER, ROUTE);

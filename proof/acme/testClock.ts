@@ -12,15 +12,18 @@ export class TestClock implements Clock {
     return Date.now() + this.ahead;
   }
 
+  elapsed(): number {
+    return Date.now() + this.skipped;
+  }
+
   async wait(ms: number, signal: AbortSignal): Promise<void> {
-    const passed = (): number => Date.now() + this.skipped;
-    const until = passed() + ms;
-    while (!signal.aborted && passed() < until) {
+    const until = this.elapsed() + ms;
+    while (!signal.aborted && this.elapsed() < until) {
       const changed = new AbortController();
       const wake = (): void => changed.abort();
       this.sleepers.add(wake);
       signal.addEventListener("abort", wake);
-      await systemClock.wait(until - passed(), changed.signal);
+      await systemClock.wait(until - this.elapsed(), changed.signal);
       signal.removeEventListener("abort", wake);
       this.sleepers.delete(wake);
     }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { publicFolder } from "../../testkit/publicFolder.js";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
@@ -280,8 +280,14 @@ test("a full disk stops the logs and nothing else, is reported once, and lines t
   );
 });
 
-test("the wall clock may jump: no client is cut off, and Date follows", async () => {
-  const upstream = await daemon("yes");
+test("the wall clock may jump: nothing is cut off, logged or counted for it, and Date follows", async () => {
+  const upstream = createServer((request, response) => {
+    if (request.url === "/sync/slow") return void response.write("first ");
+    request.resume().on("end", () => response.end("yes"));
+  }).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  cleanups.push(() => stop(upstream));
+  const asked = nextRequest(upstream, "/sync/slow");
   const rc = join(folder(), "faketime");
   writeFileSync(rc, "+0");
   const environment = [
@@ -291,12 +297,26 @@ test("the wall clock may jump: no client is cut off, and Date follows", async ()
     `FAKETIME_TIMESTAMP_FILE=${rc}`,
   ];
   const library = execFileSync("sh", ["-c", "ls /usr/lib/*/faketime/libfaketime.so.1"]).toString().trim();
-  const { plainPort } = await frontEndOf(portOf(upstream), {
+  const frontEnd = await frontEndOf(portOf(upstream), {
     under: ["env", ...environment, `LD_PRELOAD=${library}`],
+    change: (config) =>
+      JSON.parse(JSON.stringify(config).replaceAll(/("path":"[^"]*access\.log")/g, '$1,"format":"json"')),
   });
-  const kept = net.connect(plainPort, "127.0.0.1");
-  cleanups.push(() => kept.destroy());
-  for (const jump of ["+3000d", "-3000d", "+0d"]) {
+  const { plainPort } = frontEnd;
+  const open = (head: string): net.Socket => {
+    const socket = net.connect(plainPort, "127.0.0.1");
+    cleanups.push(() => socket.destroy());
+    socket.write(head);
+    return socket;
+  };
+  const kept = open("");
+  const slow = open("GET /sync/slow HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+  let downloaded = "";
+  slow.on("data", (chunk: Buffer) => (downloaded += chunk.toString()));
+  const upload = open("PUT /sync/up HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 7\r\n\r\n");
+  const download = await asked;
+  await eventually(() => downloaded.includes("first"), "for the first bytes");
+  for (const jump of ["+1d", "+365d", "-1d", "-3000d", "+3000d"]) {
     writeFileSync(rc, jump);
     const wanted = Date.now() + Number(/^([+-]\d+)/.exec(jump)![1]) * 86_400_000;
     await eventually(
@@ -305,5 +325,33 @@ test("the wall clock may jump: no client is cut off, and Date follows", async ()
     );
     kept.write("GET /sync/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     expect(String((await nextEvent(kept, "data"))[0])).toContain("200 OK");
+    upload.write("x");
+    download.write(jump);
+    await eventually(() => downloaded.includes(jump), "for more bytes");
+    // Longer than between two looks at the deadlines.
+    await sleep(600);
   }
+  upload.write("xx");
+  expect(String((await nextEvent(upload, "data"))[0])).toContain("200 OK");
+  download.end("last");
+  await eventually(() => downloaded.endsWith("last\r\n0\r\n\r\n"), "for the last bytes");
+  const logged = (): { time: string; request_time_ms: number }[] =>
+    accessLogs(frontEnd)
+      .split("\n")
+      .filter((line) => line.includes('"/sync/'))
+      .map((line) => JSON.parse(line));
+  await eventually(() => accessLogs(frontEnd).includes("/sync/slow"), "for the log");
+  expect(logged().filter(({ request_time_ms: ms }) => ms < 0 || ms > 60_000)).toEqual([]);
+  for (const path of ["slow", "up"])
+    expect(
+      logged().find((line) => JSON.stringify(line).includes(`/sync/${path}"`))!.request_time_ms,
+    ).toBeGreaterThan(3_000);
 });
+
+/** The response to the first request for a path. */
+const nextRequest = (server: Server, path: string): Promise<ServerResponse> =>
+  new Promise((resolve) =>
+    server.on("request", (request, response) => {
+      if (request.url === path) resolve(response);
+    }),
+  );

@@ -2,12 +2,15 @@
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
+  /** Milliseconds that no setting of the time changes: for what may take so long, and no longer. */
+  elapsed(): number;
   /** Resolves after a time, or as soon as the signal is given. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   wait: (ms, signal) =>
     new Promise((resolve) => {
       if (signal.aborted) return resolve();

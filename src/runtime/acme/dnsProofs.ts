@@ -62,7 +62,7 @@ export class DnsProofs {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const end = this.clock.now() + waitMs;
+    const end = this.clock.elapsed() + waitMs;
     let waiting = [...servers];
     for (;;) {
       const missing = await Promise.all(waiting.map((server) => missingAt(server, records, signal)));
@@ -70,7 +70,7 @@ export class DnsProofs {
       signal.throwIfAborted();
       const [first] = missing.filter((one) => one !== undefined);
       if (first === undefined) return;
-      if (this.clock.now() + PAUSE_MS > end)
+      if (this.clock.elapsed() + PAUSE_MS > end)
         throw new AcmeError("dnsRecord", `${first}, after ${waitMs / SECOND_MS} s`);
       await this.clock.wait(PAUSE_MS, signal);
     }

@@ -356,7 +356,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 }
 
 /** Milliseconds since its head was complete. */
-const since = ({ request }: Exchange): number => Math.max(0, (Date.now() - request.receivedAt) | 0);
+const since = ({ request }: Exchange): number => (performance.now() - request.receivedAt) | 0;
 
 const LOGIN_OVER_HTTP2 =
   "the request has a log-in that belongs to a connection (NTLM, Negotiate), which HTTP/2 does not have: " +

@@ -24,7 +24,7 @@ export interface RequestHead {
   readonly upgrade: string | undefined;
   /** Whether it has a log-in that belongs to the connection (`connectionLogin.ts`). */
   readonly connectionLogin: boolean;
-  /** Milliseconds since the epoch when the head was complete. */
+  /** When the head was complete, by `performance.now()`: the time of day may jump meanwhile. */
   readonly receivedAt: number;
 }
 

@@ -52,15 +52,14 @@ export class RequestCounts {
     return [this.place.server, this.place.route?.name ?? ""];
   }
 
-  /** An exchange is over. @param now milliseconds since 1970 */
+  /** An exchange is over. @param now by `performance.now()` */
   over(exchange: Counted, now: number): void {
     this.progress(exchange);
     const { request, client, status, headMs, errorToken } = exchange;
     const ofMethod = methodIndex(request.method) * 2 + (client.scheme === "https" ? 1 : 0);
     const key = ofMethod * 1_000 + status;
     const at = this.durations.get(key) ?? this.durationAt(key, exchange);
-    // The clock may have been set back.
-    this.slots.observe(at, DURATIONS, Math.max(0, now - request.receivedAt));
+    this.slots.observe(at, DURATIONS, now - request.receivedAt);
     if (headMs >= 0) this.slots.observe(this.firstByte, FIRST_BYTES, headMs);
     if (errorToken !== undefined) this.slots.add(this.failures.get(errorToken) ?? this.failureAt(errorToken));
   }

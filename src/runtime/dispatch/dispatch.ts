@@ -110,7 +110,7 @@ export class Dispatcher {
 
   /** Called exactly once when an exchange is over, however it ended; counts it and writes its access log line. */
   finished(exchange: LoggedExchange): void {
-    this.countsOf(exchange).over(exchange, Date.now());
+    this.countsOf(exchange).over(exchange, performance.now());
     const log = exchange.route === undefined ? this.mainAccess : exchange.route.accessLog;
     log.write(exchange);
   }

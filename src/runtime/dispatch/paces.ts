@@ -42,9 +42,9 @@ const LOOK_MS_MAX = 1_000;
  * For how long a request will still run: by its pace so far where the length of its body is known. What is not known
  * is expected to take as long again as it took so far.
  */
-export function expectedMs(exchange: RunningExchange, now = Date.now()): number {
+export function expectedMs(exchange: RunningExchange, now = performance.now()): number {
   const { request, bodyBytesReceived, bodyBytesSent, responseBytes } = exchange;
-  const ageMs = Math.max(0, now - request.receivedAt);
+  const ageMs = now - request.receivedAt;
   const uploads = bodyBytesReceived < request.bodyLength;
   const [moved, total] = uploads ? [bodyBytesReceived, request.bodyLength] : [bodyBytesSent, responseBytes];
   return moved === 0 || total <= 0 ? ageMs : ((total - moved) / moved) * ageMs;

@@ -56,7 +56,7 @@ export class Transfers {
   private readonly looked = new WeakMap<RunningExchange, Looked>();
   private lastId = 0;
 
-  constructor(private readonly now: () => number = Date.now) {}
+  constructor(private readonly now: () => number = () => performance.now()) {}
 
   /**
    * @param running the requests in progress
@@ -90,7 +90,7 @@ export class Transfers {
       program: plainName(headerValue(request.headers, "user-agent") ?? ""),
       kind,
       status,
-      ageMs: Math.max(0, this.now() - request.receivedAt),
+      ageMs: Math.round(this.now() - request.receivedAt),
       bytesIn,
       bytesOut,
       ...(bytesTotal > 0 ? { bytesTotal } : {}),

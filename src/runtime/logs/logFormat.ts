@@ -53,6 +53,7 @@ export function jsonLine(exchange: LoggedExchange, shown: ShownClient = asItIs):
   const address = shown(client.address);
   const now = clock();
   const milliseconds = now.at % 1000;
+  const tookMs = Math.round(performance.now() - request.receivedAt);
   return (
     `{"time":"${now.iso}.${pad3(milliseconds)}Z"` +
     `,"remote_addr":${jsonOrNull(address === NOT_SHOWN ? undefined : address)},"remote_user":${jsonOrNull(basicUser(fields.authorization))}` +
@@ -60,22 +61,22 @@ export function jsonLine(exchange: LoggedExchange, shown: ShownClient = asItIs):
     `,"scheme":"${client.scheme}","tls_group":${client.tlsGroup === undefined ? "null" : `"${client.tlsGroup}"`}` +
     `,"host":${json(request.host)}` +
     `,"status":${statusOf(exchange)},"body_bytes_sent":${exchange.bodyBytesSent}` +
-    `,"request_time_ms":${Math.max(0, Math.round(now.at - request.receivedAt))}` +
+    `,"request_time_ms":${tookMs}` +
     `,"request_body_bytes":${request.bodyLength === -1 ? "null" : request.bodyLength}` +
     `,"listener":${json(client.listener)}${placeFields(exchange)}` +
     `,"referer":${jsonOrNull(fields.referer && loggedQuery(fields.referer, query))},"user_agent":${jsonOrNull(fields.userAgent)}` +
     (exchange.requestId === undefined ? "" : `,"request_id":"${exchange.requestId}"`) +
-    `${traceFields(exchange, now.at)}}\n`
+    `${traceFields(exchange, tookMs)}}\n`
   );
 }
 
 /** How it failed, and where its time went. A wait ends with the head, or with the exchange if there was none. */
-function traceFields(exchange: LoggedExchange, now: number): string {
-  const { errorToken, headMs, request, upstreamServer, upstreamBegunMs, upstreamConnectMs } = exchange;
+function traceFields(exchange: LoggedExchange, tookMs: number): string {
+  const { errorToken, headMs, upstreamServer, upstreamBegunMs, upstreamConnectMs } = exchange;
   const head = headMs === -1 ? "null" : headMs;
   const failed = `,"error":${errorToken === undefined ? "null" : `"${errorToken}"`},"time_to_first_byte_ms":${head}`;
   if (upstreamServer === undefined) return failed + NO_SERVER;
-  const end = headMs === -1 ? Math.max(0, Math.round(now - request.receivedAt)) : headMs;
+  const end = headMs === -1 ? tookMs : headMs;
   const connect = upstreamConnectMs === -1 ? "null" : upstreamConnectMs;
   return (
     `${failed},"upstream_server":${json(upstreamServer)},"upstream_connect_ms":${connect}` +

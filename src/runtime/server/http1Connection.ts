@@ -286,7 +286,7 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
     try {
       const fresh = reader.empty;
       found = reader.read(chunk, at);
-      if (found) return parseRequestHead(reader, limits, Date.now());
+      if (found) return parseRequestHead(reader, limits, performance.now());
       // The time for a head runs from its first byte; more bytes do not extend it.
       if (fresh && !reader.empty) this.readDeadline = coarseNow() + timeouts.requestHeadMs;
     } catch (error) {

@@ -122,7 +122,7 @@ export class Http2Connection implements FramedConnection, Taker {
   ): void {
     const { client, initialSendWindow: window } = this;
     const { dispatcher, config, mainError } = this.context;
-    const { request, refusal } = parseRequestHead(fields, ended, config.limits, Date.now());
+    const { request, refusal } = parseRequestHead(fields, ended, config.limits, performance.now());
     const server = dispatcher.defaultServer(client.listener);
     const exchange = new Http2Exchange(this, id, request, client, server, window, ended, dispatcher);
     this.streams.set(id, exchange);

@@ -2,7 +2,6 @@ import { respondFailure } from "../dispatch/errorPages.js";
 import type { Exchange, Holdable, Holder, LoggedExchange } from "../exchange/exchange.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { RequestBody } from "../exchange/requestBody.js";
-import { formattedAt } from "../dispatch/httpDate.js";
 import { tally } from "../exchange/tally.js";
 import type { ErrorToken } from "../../model/index.js";
 import type { LoggedRequest } from "../codec/request.js";
@@ -117,11 +116,10 @@ export abstract class Lifetime implements Holdable, Guarded {
     return true;
   }
 
-  /** The head of the response is made, with its `Date`. */
+  /** The head of the response is made. */
   protected noteHead(): void {
-    // A difference, because small integers are not allocated, as a time would be. Not below 0, as a clock may be set
-    // back.
-    this.headMs = Math.max(0, (formattedAt - this.request.receivedAt) | 0);
+    // A difference, because small integers are not allocated, as a time would be.
+    this.headMs = (performance.now() - this.request.receivedAt) | 0;
   }
 
   /** The client takes more of the response. */

@@ -88,7 +88,7 @@ export class ServedNotifications {
 
   /** A worker ended unexpectedly. */
   workerEnded(how: string): void {
-    this.workerEnds?.add(how, Date.now());
+    this.workerEnds?.add(how, performance.now());
     void this.watchWorkers();
   }
 
@@ -135,7 +135,7 @@ export class ServedNotifications {
     const { notifications } = this.master.loaded().config;
     if (notifications === undefined) return;
     const down = await this.master.upstreams.down();
-    const notices = this.downTimes!.notices(down, notifications.upstreamDownMs, Date.now());
+    const notices = this.downTimes!.notices(down, notifications.upstreamDownMs, performance.now());
     this.notifier?.observe("upstream", notices);
   }
 
@@ -153,7 +153,7 @@ export class ServedNotifications {
   }
 
   private async watchWorkers(): Promise<void> {
-    const notices: readonly Notice[] = this.workerEnds?.notices(Date.now()) ?? [];
+    const notices: readonly Notice[] = this.workerEnds?.notices(performance.now()) ?? [];
     this.notifier?.observe("worker", notices);
   }
 

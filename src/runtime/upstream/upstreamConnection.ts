@@ -37,7 +37,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   /** How long that took, in milliseconds; -1 before that. */
   connectMs = -1;
   /** When it was begun, and the same on the coarse clock. */
-  private readonly begunAt = Date.now();
+  private readonly begunAt = performance.now();
   readonly openedAt = coarseNow();
   /** No request was begun since the last response. */
   private idle = true;
@@ -187,7 +187,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
 
   private connected(): void {
     this.opening = false;
-    this.connectMs = Math.max(0, Date.now() - this.begunAt);
+    this.connectMs = (performance.now() - this.begunAt) | 0;
     if (this.owner.tls) this.socket.uncork();
     else {
       readDirectly(this.socket, this.buffer, this.input.arrived);

@@ -182,7 +182,7 @@ export function unroutable(requestLine: string): ParsedRequest {
     lengthDeclared: false,
     upgrade: undefined,
     connectionLogin: false,
-    receivedAt: Date.now(),
+    receivedAt: performance.now(),
     keepAlive: false,
     expectContinue: false,
   };
