@@ -32,6 +32,18 @@ export function memoryKills(proc: string): number {
   return Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0);
 }
 
+/** Tells which children the kernel has killed for want of memory: each kill that the group counts is of one of them. */
+export class MemoryKills {
+  private taken = memoryKills("/proc/self");
+
+  /** Whether there was one more kill than was taken before. */
+  take(): boolean {
+    if (memoryKills("/proc/self") <= this.taken) return false;
+    this.taken++;
+    return true;
+  }
+}
+
 const lowest = (limits: readonly number[]): number | undefined =>
   limits.length === 0 ? undefined : Math.min(...limits);
 

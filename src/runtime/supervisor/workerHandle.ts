@@ -5,6 +5,7 @@ import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { AskedStatus } from "../status/asked.js";
 import { withinMemory, type WorkerHeap } from "./allowance.js";
+import { MemoryKills } from "./cgroup.js";
 import { nodeOptions } from "./noDebugger.js";
 import type { Holdings } from "../worker/holdings.js";
 import type { CountsMessage, MasterMessage, StartMessage, WorkerMessage } from "../worker/ipc.js";
@@ -174,6 +175,13 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
   };
 }
 
+/** Of this process's workers, of all generations. */
+const MEMORY_KILLS = new MemoryKills();
+
 function exitText(code: number | null, signal: NodeJS.Signals | null): string {
-  return signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
+  if (signal === null) return `exited with code ${code}`;
+  return signal === "SIGKILL" && MEMORY_KILLS.take()
+    ? "was killed by the kernel, because memory ran out: allow the proxy more memory (memoryMax of its ProxyService, or the " +
+        "container's limit), or fewer clients (limits in its config)"
+    : `was killed by ${signal}`;
 }
