@@ -170,8 +170,9 @@ describe("a listener that is removed", () => {
     front.redirect!.remove();
     if (kind === "files") front.defaultServer.remove();
     expect(renderProxyConfig(front)).toEqual(renderProxyConfig(without));
-    const [{ network, expect: rows }, other] = [front, without].map((one) => one.activation!.deployment);
-    expect({ network, rows }).toEqual({ network: other!.network, rows: other!.expect });
+    const [deployment, other] = [front, without].map((one) => one.activation!.deployment);
+    expect(deployment!.network).toEqual(other!.network);
+    expect(deployment!.expect).toEqual(other!.expect);
     const own = [front, without].map((one) =>
       ["/etc/systemd/system/portico.socket", "/etc/portico/firewall.nft"].map(
         (path) => synthesizedFile(one, path).content,
@@ -179,7 +180,7 @@ describe("a listener that is removed", () => {
     );
     expect(own[0]).toEqual(own[1]);
     expect(own[0]!.join()).toContain(":443");
-    expect(network!.exposedPorts).toEqual([22, 443]);
+    expect(deployment!.network!.exposedPorts).toEqual([22, 443]);
     synthesize(front.node.root.node.children[0] as never);
   });
 

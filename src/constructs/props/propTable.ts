@@ -29,8 +29,8 @@ export interface PropKind {
   readonly eachItem?: true;
   /** Whether `allowed` lists values, and not a kind of value. */
   readonly values?: true;
-  /** Whether it is an instance of one class. */
-  readonly isClass?: true;
+  /** Whether a value is an instance of its class; undefined where no class is asked for. */
+  readonly isInstance?: (value: unknown) => boolean;
 }
 
 /** A required prop; with `model`, the model reports that it is missing, in its own words. */
@@ -117,7 +117,7 @@ function propProblems(path: string, props: unknown, table: Readonly<Record<strin
   }
   const unknown = Object.keys(props).filter((name) => !names.includes(name));
   if (!isPlainObject(props)) {
-    const prop = names.find((name) => table[name]!.isClass === true && table[name]!.accepts(props));
+    const prop = names.find((name) => table[name]!.isInstance?.(props));
     if (prop !== undefined || unknown.length === Object.keys(props).length)
       return [misplaced(path, props, prop, names)];
   }
@@ -328,12 +328,8 @@ export function fields<P extends object>(table: PropTable<P>): PropKind {
  * instance of one is not an instance of the other.
  */
 export function instance(className: string, allowed: string, fix?: string): PropKind {
-  return {
-    allowed,
-    ...(fix === undefined ? {} : { fix }),
-    isClass: true,
-    accepts: (value) => classNames(value).includes(className),
-  };
+  const isInstance = (value: unknown): boolean => classNames(value).includes(className);
+  return { allowed, ...(fix === undefined ? {} : { fix }), isInstance, accepts: isInstance };
 }
 
 /** An instance of a class, or a construct of the user's that implements the interface of the class, by its members. */
@@ -361,6 +357,7 @@ export function either(first: PropKind, second: PropKind): PropKind {
     allowed: `${first.allowed}, or ${second.allowed}`,
     called: `${first.called ?? first.allowed} or ${second.called ?? second.allowed}`,
     accepts: (value) => first.accepts(value) || second.accepts(value),
+    ...(first.isInstance === undefined ? {} : { isInstance: first.isInstance }),
     ...(second.eachItem === undefined ? {} : { eachItem: second.eachItem }),
     ...(second.table === undefined ? {} : { table: second.table }),
     inside: (value, path) => (first.accepts(value) ? [] : (second.inside?.(value, path) ?? [])),
