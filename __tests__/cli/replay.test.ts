@@ -523,10 +523,16 @@ test.each([undefined, "json"] as const)(
   async (format) => {
     const server = {
       ...{ name: "app", serverNames: ["a.example"], default: true, listeners: ["http", "https"] },
-      routes: ROUTES.filter(({ action }) => action.type === "respond"),
+      routes: ROUTES.filter(({ name }) => name === "web" || name === "fixed"),
     };
     const served = { virtualServers: [{ ...server, windowsDrives: true }] };
-    const front = await startEveryProtocol({ routes: [], config: served, ...(format && { format }) });
+    const upstreams = [{ name: "web", url: "http://127.0.0.1:1" }];
+    const front = await startEveryProtocol({
+      routes: [],
+      upstreams,
+      config: served,
+      ...(format && { format }),
+    });
     for (const agent of ["DavClnt", "Mozilla/5.0", "Microsoft-WebDAV-MiniRedir/10.0.19045"]) {
       const asked = `OPTIONS / HTTP/1.1\r\nHost: a.example\r\nUser-Agent: ${agent}\r\n\r\n`;
       await exchange(front.plainPort, asked);

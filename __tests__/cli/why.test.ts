@@ -148,7 +148,9 @@ test("one that the upstream was not asked for", async () => {
 test("one of Windows, before it maps a drive", async () => {
   const shared = await parts();
   const server = { name: "application", serverNames: ["_"], default: true, listeners: ["http", "https"] };
-  const config = { ...shared, virtualServers: [{ ...server, windowsDrives: true, routes: [] }] };
+  const routes = [{ name: "dav", path: "/dav", action: { type: "proxy" as const, upstream: "dav" } }];
+  const upstreams = [{ name: "dav", url: "http://127.0.0.1:1" }];
+  const config = { ...shared, upstreams, virtualServers: [{ ...server, windowsDrives: true, routes }] };
   const front = await startEveryProtocol({ routes: [], config });
   const asked = "OPTIONS / HTTP/1.1\r\nHost: x.a.example\r\nUser-Agent: DavClnt\r\n\r\n";
   await exchange(front.plainPort, asked);

@@ -118,11 +118,7 @@ function cacheControls(set: Readonly<Record<string, string>>, at: string): Probl
 
 /** Caches ignore directives that they do not know, without a word. Others than these are extensions (RFC 9111, 5.2.3). */
 function cacheControl(received: string, at: string): Problem[] {
-  const wrong = received
-    .split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/)
-    .map((one) => one.trim())
-    .filter((one) => one !== "")
-    .flatMap((one) => faultOf(one) ?? []);
+  const wrong = directivesIn(received).flatMap((one) => faultOf(one) ?? []);
   const [first] = wrong;
   if (first === undefined) return [];
   const allowed = "directives of RFC 9111, such as `no-store` or `public, max-age=3600`";
@@ -135,12 +131,25 @@ function cacheControl(received: string, at: string): Problem[] {
   ];
 }
 
+/** The members of the list; a comma between quotes is part of a value (`private="a, b"`). */
+function directivesIn(text: string): string[] {
+  const found = [""];
+  let quoted = false;
+  for (const char of text) {
+    if (char === '"') quoted = !quoted;
+    if (char === "," && !quoted) found.push("");
+    else found[found.length - 1] += char;
+  }
+  return found.map((one) => one.trim()).filter((one) => one !== "");
+}
+
 function faultOf(directive: string): string | undefined {
-  const [, name = "", value] = /^([^=]*)(?:=(.*))?$/s.exec(directive)!;
+  const [name = "", ...values] = directive.split("=");
+  const value = values.join("=");
   const shown = JSON.stringify(directive);
   if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name)) return `has ${shown}, which is no directive of \`Cache-Control\``;
   const lower = name.toLowerCase();
-  if (SECONDS.includes(lower) && !/^(?:\d+|"\d+")$/.test(value ?? ""))
+  if (SECONDS.includes(lower) && !/^\d+$/.test(unquoted(value)))
     return `has ${shown}: ${lower} needs a number of seconds`;
   if (SECONDS.includes(lower) || PLAIN.includes(lower)) return undefined;
   const bare = lower.replaceAll(/[-_]/g, "");
@@ -150,6 +159,9 @@ function faultOf(directive: string): string | undefined {
     ? `has ${shown}, which is no directive of \`Cache-Control\``
     : undefined;
 }
+
+const unquoted = (value: string): string =>
+  value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 
 const SECONDS = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"];
 const PLAIN = [
