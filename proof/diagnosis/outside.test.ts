@@ -66,7 +66,7 @@ COMMIT
 :INPUT DROP [1:60]
 :FORWARD DROP [0:0]
 :ufw-user-input - [0:0]
--A INPUT -p tcp -m multiport --dports 25,400:500 -m comment --comment "a b" -j REJECT --reject-with tcp-reset
+-A INPUT -p tcp -m multiport --dports 25,400:500 -m comment --comment "it\\'s \`id\` $HOME" -j REJECT --reject-with tcp-reset
 -A INPUT -s 198.51.100.7/32 -p tcp -m tcp --dport 80 -j DROP
 -A INPUT -p tcp -m tcp --dport 443 -j ACCEPT
 -A INPUT -p tcp -m tcp --dport 4430 -j DROP
@@ -82,13 +82,16 @@ test("rules of iptables-legacy about the ports, with commands", () => {
     );
   const [redirect, reject, ban] = [
     "-p tcp -m tcp --dport 443 -j REDIRECT --to-ports 8443",
-    '-p tcp -m multiport --dports 25,400:500 -m comment --comment "a b" -j REJECT --reject-with tcp-reset',
+    '-p tcp -m multiport --dports 25,400:500 -m comment --comment "it\\\'s `id` $HOME" -j REJECT --reject-with tcp-reset',
     "-s 198.51.100.7/32 -p tcp -m tcp --dport 80 -j DROP",
   ];
+  // A shell expands nothing of the comment.
+  const asWords =
+    "-p tcp -m multiport --dports 25,400:500 -m comment --comment 'it'\\''s `id` $HOME' -j REJECT --reject-with tcp-reset";
   const found = [
     `iptables-legacy nat PREROUTING: ${redirect} | all | iptables-legacy -t nat -D PREROUTING ${redirect}`,
     "iptables-legacy filter INPUT: policy DROP | all | iptables-legacy -I INPUT -p tcp -m multiport --dports 80,443 -j ACCEPT",
-    `iptables-legacy filter INPUT: ${reject} | all | iptables-legacy -t filter -D INPUT ${reject}`,
+    `iptables-legacy filter INPUT: ${reject} | all | iptables-legacy -t filter -D INPUT ${asWords}`,
     `iptables-legacy filter INPUT: ${ban} | some | iptables-legacy -t filter -D INPUT ${ban}`,
   ];
   expect(lines(false)).toEqual(found);

@@ -66,10 +66,30 @@ export function legacyRulesAbout(
     const [, chain = "", text = ""] = /^-A (\S+) (.*)$/.exec(line) ?? [];
     const isOfPorts = !PASSED_ON.has(chain) && ports.some((port) => isAbout(text, port));
     if (!REFUSES.test(text) || !(isOfPorts || (vrrp && VRRP.test(text)))) continue;
-    const fix = `${program} -t ${table} -D ${quote(chain)} ${text}; to make it last, change the configuration of ${ownerOf(chain)}`;
+    const fix = `${program} -t ${table} -D ${[chain, ...wordsOf(text)].map(quote).join(" ")}; to make it last, change the configuration of ${ownerOf(chain)}`;
     found.push({ chain: at(chain), text, isOfSome: SOME.test(text), fix });
   }
   return found;
+}
+
+/**
+ * The words of a printed rule. In quotes, which a comment has, `"`, `'` and the backslash have one before them, and nothing
+ * keeps a shell from expanding the rest.
+ */
+function wordsOf(rule: string): string[] {
+  const words: string[] = [];
+  let [word, quoted] = ["", false];
+  for (let i = 0; i < rule.length; i++) {
+    const char = rule[i]!;
+    if (char === '"') quoted = !quoted;
+    else if (quoted && char === "\\") word += rule[++i] ?? "";
+    else if (char !== " " || quoted) word += char;
+    else {
+      words.push(word);
+      word = "";
+    }
+  }
+  return [...words, word];
 }
 
 const REFUSES = /(?:^| )-j (?:DROP|REJECT|REDIRECT|DNAT|TPROXY|N?F?QUEUE)\b/;
