@@ -123,9 +123,10 @@ const CHUNKS: readonly ResponseCase[] = [
   ...rows("chunks", OK, chunked, [
     `2\r\nok\r\n${END}`, `02;a=b\r\nok\r\n${END}`, `1\r\no\r\n1\r\nk\r\n${END}`,
     "2\r\nok\r\n0\r\nContent-Length: 500\r\nSet-Cookie: a=b\r\n\r\n", "2\r\nok\r\n0;last\r\n\r\n",
+    `2 \r\nok\r\n${END}`, `2 \t \r\nok\r\n0  \r\n\r\n`, `2 ;a\r\nok\r\n${END}`,
   ]),
   ...rows("chunks", "cut", (body) => chunked(body + POISON), [
-      `2\nok\r\n${END}`, `2\r\nok\n${END}`, `2\r\nok${END}`, `2 \r\nok\r\n${END}`, `0x2\r\nok\r\n${END}`,
+      `2\nok\r\n${END}`, `2\r\nok\n${END}`, `2\r\nok${END}`, ` 2\r\nok\r\n${END}`, `2 2\r\nok\r\n${END}`, `0x2\r\nok\r\n${END}`,
       `+2\r\nok\r\n${END}`, `-2\r\nok\r\n${END}`, `2\r\nokay\r\n${END}`, `3\r\nok\r\n${END}`, `g\r\nok\r\n${END}`,
       `\r\nok\r\n${END}`, `2;\0\r\nok\r\n${END}`, "2\r\nok\r\n0\n\n", "2\r\nok\r\n0\r\n\n",
       "2\r\nok\r\n0\r\n X-T: u\r\n\r\n", "2\r\nok\r\n0\r\nX-T: \0\r\n\r\n", `2\r\nok\r\nffffffffffffffff\r\n`,
