@@ -277,7 +277,7 @@ run("a deployment over ssh", () => {
         ssh-keygen -A && systemctl restart ssh`);
       before = await hostTree(host);
       second = second.by(await ssh());
-      second.synthesize({ construct: "moved", health: true });
+      second.synthesize({ construct: "renamed", health: true });
       expect((await second.tryApply()).stdout).toMatch(
         /\/incoming\/\S+: does not exist, but .*\[delivery.reinstalled-host\]\n.* fix: .* -replace=\S*Host_Staging_/,
       );
