@@ -1,4 +1,5 @@
 import { DAY_MS } from "./duration.js";
+
 /** How near the end of a certificate is: judged here for pages, commands, warnings, notifications and alerts. */
 export type CertificateEnd = "ended" | "last" | "soon" | "later";
 
