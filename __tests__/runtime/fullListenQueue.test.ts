@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
 import { pass } from "../../testkit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
+import { fillListenQueue } from "../../testkit/fullListenQueue.js";
 import { exchange } from "../../testkit/peers.js";
 import { eventually } from "../../testkit/waiting.js";
 
@@ -34,7 +35,7 @@ let services: Service[];
 class Service {
   readonly path: string;
   private readonly process: ChildProcess;
-  private readonly waiting: net.Socket[] = [];
+  private waiting: net.Socket[] = [];
 
   constructor(name: string, manner: "keeps" | "closes" = "keeps") {
     this.path = join(folder, `${name}.sock`);
@@ -53,15 +54,7 @@ class Service {
   async stop(): Promise<void> {
     this.process.kill("SIGSTOP");
     await sleep(50);
-    for (;;) {
-      const socket = net.connect(this.path);
-      this.waiting.push(socket);
-      const error = await once(socket, "connect").then(
-        () => undefined,
-        (failed: Error) => failed,
-      );
-      if (error !== undefined) return expect(error).toMatchObject({ code: "EAGAIN" });
-    }
+    this.waiting = await fillListenQueue(this.path);
   }
 
   goOn(): void {
@@ -69,7 +62,7 @@ class Service {
   }
 
   end(): void {
-    for (const socket of this.waiting) socket.on("error", () => undefined).destroy();
+    for (const socket of this.waiting) socket.destroy();
     this.process.kill("SIGKILL");
   }
 }

@@ -16,6 +16,8 @@ const QUEUED_MAX = 6;
 const STEPS = 250;
 /** It is known by then that the upstream is back. */
 const TRIED_MS = 200;
+/** Nothing of an outage is known then any more. */
+const QUIET_MS = 31_000;
 const TURN_MS = 10;
 
 /** What became of a request. */
@@ -138,16 +140,42 @@ async function goDown(killed: boolean): Promise<void> {
   await (killed ? web.kill() : web.down());
 }
 
-/** As the proxy can know them: that it was back in between, only requests tell once they no longer wait. */
+/** Nobody asks for so long that nothing of an outage is known any more. */
+async function quiet(): Promise<void> {
+  await pass(HOLD_MS);
+  await allResponded();
+  await pass(QUIET_MS + 1_000);
+}
+
+const allResponded = (): Promise<void> =>
+  eventually(() => asked.every(({ over }) => over !== undefined), "for all responses", {
+    seen: () => JSON.stringify(asked.filter(({ over }) => over === undefined)),
+    ms: 20_000,
+  });
+
+/**
+ * As the proxy can know them: that it was back in between, only requests tell once they no longer wait; and what no request
+ * has met for some time is forgotten.
+ */
 function outages(): { from: number; to: number }[] {
   const known: { from: number; to: number }[] = [];
   for (const { from, to } of downs) {
     const last = known.at(-1);
     if (last !== undefined && !wasServed(last.to, from)) last.to = to;
     else known.push({ from, to });
+    for (const quietUntil of quietTimes().filter((at) => at > from && at < to)) {
+      known.at(-1)!.to = quietUntil;
+      known.push({ from: quietUntil, to });
+    }
   }
   return known;
 }
+
+/** When a request came after a time without any. */
+const quietTimes = (): number[] =>
+  asked
+    .filter(({ began }, i) => asked.slice(0, i).every(({ over }) => over! < began - QUIET_MS))
+    .map(({ began }) => began);
 
 const wasServed = (from: number, to: number): boolean =>
   asked.some(({ status, over }) => status > 0 && status < 300 && over! > from && over! < to);
@@ -186,16 +214,19 @@ async function history(random: Random): Promise<void> {
     const turn = random.pick(20);
     if (turn < 3) await goUp();
     else if (turn < 5) await goDown(turn === 3);
-    else if (turn === 5) await pass(random.of(500, 2_000, 6_000));
+    else if (turn === 5)
+      await random.of(
+        () => pass(500),
+        () => pass(2_000),
+        () => pass(6_000),
+        quiet,
+      )();
     else if (turn === 6) await sleep(random.of(1, 30, 150));
     else begin(kinds[random.pick(kinds.length)]!);
     if (random.is(0.3)) await sleep(5);
   }
   await goUp();
-  await eventually(() => asked.every(({ over }) => over !== undefined), "for all responses", {
-    seen: () => JSON.stringify(asked.filter(({ over }) => over === undefined)),
-    ms: 20_000,
-  });
+  await allResponded();
   expect(asked.map(wrong).filter((one) => one !== undefined)).toEqual([]);
   const statuses = new Set(asked.map(({ status }) => status));
   expect([...statuses].sort((a, b) => a - b)).toEqual(expect.arrayContaining([0, 101, 200, 502]));

@@ -27,7 +27,7 @@ export class BodyServer {
   constructor(
     readonly name: string,
     readonly carrier: Carrier,
-    private readonly path: string,
+    readonly path: string,
     private readonly shown: Shown,
     readonly find: Find,
   ) {}
@@ -115,13 +115,18 @@ export type Find = (id: string) => Running | undefined;
 
 const idOf = ({ url }: IncomingMessage): string => url!.slice(url!.lastIndexOf("/") + 1);
 
+/** With what ids of requests begin that a server fails: it closes the connection without a response. */
+export const FAILS = "fails.";
+
 function serve(by: BodyServer, request: IncomingMessage, response: ServerResponse): void {
-  const running = by.find(idOf(request));
+  const id = idOf(request);
+  const running = by.find(id);
   running?.arrived(by.name, request.url!);
   request.on("error", () => undefined);
   response.on("error", () => undefined);
   if (running === undefined) {
-    response.writeHead(418).end();
+    if (id.startsWith(FAILS)) request.socket.destroy();
+    else response.writeHead(418).end();
     return;
   }
   limitRecords(request.socket, running.recordBytes);

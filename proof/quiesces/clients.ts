@@ -30,15 +30,21 @@ export interface Client {
 const PIECE_BYTES = 65_536;
 const PIECE_EVERY_MS = 8;
 
-async function inPieces(to: NodeJS.WritableStream & { destroyed: boolean }, body: Buffer): Promise<void> {
-  for (let at = 0; at < body.length && !to.destroyed; at += PIECE_BYTES) {
-    to.write(body.subarray(at, at + PIECE_BYTES));
-    await sleep(PIECE_EVERY_MS);
+async function inPieces(
+  to: NodeJS.WritableStream & { destroyed: boolean },
+  body: Buffer,
+  bytes = PIECE_BYTES,
+  everyMs = PIECE_EVERY_MS,
+): Promise<void> {
+  for (let at = 0; at < body.length && !to.destroyed; at += bytes) {
+    to.write(body.subarray(at, at + bytes));
+    await sleep(everyMs);
   }
   if (!to.destroyed) to.end();
 }
 
-export function overHttp1(port: number): Client {
+/** @param pieces of a slow client: how large they are, and how long after one another */
+export function overHttp1(port: number, ...pieces: [bytes: number, everyMs: number] | []): Client {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   const send: Send = (target, body, declared) =>
     new Promise((resolve) => {
@@ -53,7 +59,7 @@ export function overHttp1(port: number): Client {
         });
       });
       request.on("error", () => resolve(CUT));
-      void inPieces(request, body);
+      void inPieces(request, body, ...pieces);
     });
   return { send, close: () => agent.destroy() };
 }
@@ -84,13 +90,14 @@ const CUT: Attempt = { status: 0, retryAfter: undefined };
 export interface Tally {
   /** Those that got a response of success. */
   readonly stored: Uploaded[];
-  refused: number;
+  /** When uploads were refused, in milliseconds since 1970. */
+  readonly refused: number[];
   cut: number;
   /** Responses that no rule allows. */
   readonly odd: string[];
 }
 
-export const nothingYet = (): Tally => ({ stored: [], refused: 0, cut: 0, odd: [] });
+export const nothingYet = (): Tally => ({ stored: [], refused: [], cut: 0, odd: [] });
 
 /** Uploads until it is told to stop, and then until the last file is stored. */
 export async function uploads(
@@ -108,7 +115,7 @@ export async function uploads(
       const target = `/${name}/${file}/${attempt}`;
       const { status, retryAfter } = await client.send(target, body, declared);
       if (status === 201) tally.stored.push({ target, digest });
-      else if (status === 503 && retryAfter !== undefined) tally.refused++;
+      else if (status === 503 && retryAfter !== undefined) tally.refused.push(Date.now());
       else if (status === 0) tally.cut++;
       else tally.odd.push(`${target}: ${status}, Retry-After ${retryAfter}`);
       if (status === 201) break;

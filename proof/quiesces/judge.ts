@@ -13,22 +13,29 @@ export interface CommandRun {
   /** Undefined if the command did not run. */
   readonly begin: number | undefined;
   readonly end: number | undefined;
+  /** `--refuse`. */
+  readonly refuseMs: number;
 }
 
 const NOT_HELD = 125;
+/** For how many times as long as it refuses it serves. */
+const OPEN_TIMES = 4;
+/** Looks at what is in progress, and a machine with other work. */
+const MORE_MS = 2_000;
 
 /**
  * The laws: what got a response of success is stored whole; nothing is written while a command runs that quiesce does not
- * disown; quiesce returns the code of its command.
+ * disown; quiesce returns the code of its command; while it waits, it refuses for a short time, and then serves for a longer
+ * one (docs/pauses.md).
  *
  * @returns what breaks them
  */
 export function judge(
-  tally: Pick<Tally, "stored" | "odd">,
+  tally: Pick<Tally, "stored" | "odd" | "refused">,
   writes: readonly Write[],
   command: CommandRun,
 ): string[] {
-  const { code, wanted, mayFail, errors, begin, end } = command;
+  const { code, wanted, mayFail, errors, begin, end, refuseMs } = command;
   const digests = new Map(writes.map(({ target, digest }) => [target, digest]));
   const lost = tally.stored.filter(({ target, digest }) => digests.get(target) !== digest);
   const findings = [
@@ -42,10 +49,21 @@ export function judge(
     return code === null
       ? findings
       : [...findings, "the command did not run, and the exit code does not say so"];
+  if (!mayFail) findings.push(...tooLongRefused(tally.refused, begin, refuseMs));
   const during = writes.filter((one) => one.begin < end && (one.end ?? Infinity) > begin);
   for (const one of during)
     findings.push(
       `${one.target} was written from ${one.begin - begin} to ${(one.end ?? NaN) - begin} ms of a command of ${end - begin} ms`,
     );
   return findings;
+}
+
+/** Times in which uploads were refused, in whole seconds, are a fifth of the time at most. */
+function tooLongRefused(times: readonly number[], begin: number, refuseMs: number): string[] {
+  const before = times.map((at) => begin - at).filter((ms) => ms > 0);
+  const longest = Math.max(0, ...before);
+  const refused = 1_000 * new Set(before.map((ms) => Math.floor(ms / 1_000))).size;
+  return refused <= refuseMs + MORE_MS + longest / (1 + OPEN_TIMES)
+    ? []
+    : [`uploads were refused in ${refused} of the last ${longest} ms before the command began`];
 }

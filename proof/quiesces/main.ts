@@ -5,7 +5,7 @@ laboratory(
   `npm run quiesces -- [OPTIONS]: a command runs under \`portico quiesce\` again and again, while clients upload
 
 Four clients upload files over HTTP/1.1 and HTTP/2, and try again after a 503. In most rounds something is killed with
-SIGKILL at a random moment: the command, the master, a worker, the command line; in others the config is reloaded. What
+SIGKILL at a random moment: the command, the master, a worker, the command line; in others the config is reloaded, or a slow upload is under way. What
 got a response of success must be stored whole, nothing may be written while a command runs, and afterwards everything
 is open again and nothing is held.`,
   {
@@ -16,7 +16,7 @@ is open again and nothing is held.`,
   async (given) => {
     const count = numberOf("rounds", given.rounds);
     const cliKills = numberOf("cli-kills", given["cli-kills"], 0);
-    const others: readonly Kind[] = ["nothing", "master", "command", "worker", "master", "reload"];
+    const others: readonly Kind[] = ["nothing", "master", "command", "worker", "slow", "master", "reload"];
     const kinds = Array.from({ length: count }, (_, i) =>
       i < cliKills ? "cli" : others[i % others.length]!,
     );

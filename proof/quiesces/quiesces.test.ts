@@ -6,7 +6,7 @@ import { rounds } from "./rounds.js";
 test("uploads go on around commands that are closed in, whatever is killed meanwhile", async () => {
   const seed = Number(process.env["PORTICO_SEED"]);
   const { wrong, figures } = await rounds(
-    ["nothing", "command", "master", "worker", "reload", "master"],
+    ["nothing", "command", "master", "worker", "reload", "slow", "master"],
     seed,
     () => undefined,
   );
@@ -16,9 +16,17 @@ test("uploads go on around commands that are closed in, whatever is killed meanw
 }, 90_000);
 
 describe("the judge", () => {
-  const run: CommandRun = { code: 0, wanted: 0, mayFail: false, errors: "", begin: 100, end: 200 };
+  const run: CommandRun = {
+    code: 0,
+    wanted: 0,
+    mayFail: false,
+    errors: "",
+    begin: 100,
+    end: 200,
+    refuseMs: 1_000,
+  };
   const write = { target: "/a", begin: 10, end: 100, digest: "a" };
-  const tally = { stored: [{ target: "/a", digest: "a" }], odd: [] };
+  const tally = { stored: [{ target: "/a", digest: "a" }], odd: [], refused: [90] };
 
   test("finds nothing in what is right", () => {
     expect(judge(tally, [write, { ...write, target: "/b", begin: 200, end: 300 }], run)).toEqual([]);
@@ -32,9 +40,11 @@ describe("the judge", () => {
     ["the same under a command line that was killed", { end: 101 }, { code: null }, /^\/a was written/],
     ["an upload that is not whole", { digest: "b" }, {}, /not stored whole$/],
     ["another exit code", {}, { code: 1 }, /^exit code 1 in place of 0/],
+    ["refusals all the time before it", {}, { begin: 9_000, end: 9_100 }, /^uploads were refused in 9000 of/],
     ["a command that did not run", {}, { begin: undefined }, /^the command did not run/],
   ])("finds %s", (_, wrongWrite, wrongRun, finding) => {
-    expect(judge(tally, [{ ...write, ...wrongWrite }], { ...run, ...wrongRun })).toEqual([
+    const refused = Array.from({ length: 9 }, (_, i) => 90 + i * 1_000);
+    expect(judge({ ...tally, refused }, [{ ...write, ...wrongWrite }], { ...run, ...wrongRun })).toEqual([
       expect.stringMatching(finding),
     ]);
   });

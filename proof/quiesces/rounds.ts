@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -10,8 +11,8 @@ import { type CommandRun, judge } from "./judge.js";
 import { kill, Service, signal } from "./service.js";
 import { Store } from "./store.js";
 
-/** What happens in a round, at a random moment of the quiesce. */
-export const KINDS = ["nothing", "command", "master", "worker", "reload", "cli"] as const;
+/** What happens in a round: something at a random moment of the quiesce, or a slow upload is under way before it. */
+export const KINDS = ["nothing", "command", "master", "worker", "reload", "cli", "slow"] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Figures {
@@ -80,16 +81,26 @@ class Round {
     const busy = clients.map((client, i) =>
       uploads(client, `client${i}`, this.random, this.tally, () => this.going),
     );
-    await eventually(() => this.store.writes.length >= clients.length, "for uploads");
+    const slow = this.kind === "slow" ? this.slowUpload() : undefined;
+    const begun = clients.length + (slow === undefined ? 0 : 1);
+    await eventually(() => this.store.writes.length >= begun, "for uploads");
     const command = await this.quiesce();
     const open = await this.opensAgain();
     this.going = false;
-    await Promise.all(busy);
+    await Promise.all([...busy, slow]);
     const findings = [...judge(this.tally, this.store.writes, command), ...open, ...(await this.leaks())];
     if (this.tally.cut > 0 && !CUTTING.has(this.kind))
       findings.push(`${this.tally.cut} uploads were cut off, and nothing was killed`);
     this.count(command);
     return findings;
+  }
+
+  /** One that is expected to last for much longer than others may be refused for it. */
+  private async slowUpload(): Promise<void> {
+    const client = overHttp1(this.service.plainPort, SLOW_PIECE_BYTES, SLOW_PIECE_MS);
+    const { status } = await client.send("/slow", randomBytes(SLOW_BYTES), true);
+    if (status !== 201) this.tally.odd.push(`/slow: ${status}`);
+    client.close();
   }
 
   private async quiesce(): Promise<CommandRun> {
@@ -98,7 +109,7 @@ class Round {
     const seconds = (0.2 + this.random.part() * 0.5).toFixed(2);
     const wanted = this.random.of(0, 7);
     const script = `date +%s%N >${begin}; echo $$ >${pid}; sleep ${seconds}; date +%s%N >${end}; exit ${wanted}`;
-    const child = this.service.quiesce(script);
+    const child = this.service.quiesce(script, ["--wait", "30s", "--refuse", `${REFUSE_MS / 1_000}s`]);
     let errors = "";
     child.stderr!.on("data", (text: Buffer) => (errors += text.toString()));
     const closed = once(child, "exit");
@@ -129,6 +140,7 @@ class Round {
       errors,
       begin: timeIn(begin!),
       end: timeIn(end!) ?? killedAt,
+      refuseMs: REFUSE_MS,
     };
   }
 
@@ -180,7 +192,7 @@ class Round {
     if (begin !== undefined && end !== undefined && code !== 125) figures.whole++;
     else if (begin !== undefined) figures.ended++;
     figures.stored += tally.stored.length;
-    figures.refused += tally.refused;
+    figures.refused += tally.refused.length;
     figures.cut += tally.cut;
   }
 }
@@ -196,6 +208,9 @@ const AT_REST = [
   "lentBytes",
   "lentWindowBytes",
 ] as const;
+const REFUSE_MS = 1_000;
+/** 8 s. */
+const [SLOW_BYTES, SLOW_PIECE_BYTES, SLOW_PIECE_MS] = [1_600_000, 8_192, 40];
 const CUTTING = new Set<Kind>(["master", "worker"]);
 const REST_MS = 10_000;
 const LEASE_AND_MORE_MS = 36_000;

@@ -1,6 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlRequest } from "../../../src/runtime/supervisor/control.js";
+import { FullListenQueue } from "../../../testkit/fullListenQueue.js";
+import { exchange } from "../../../testkit/peers.js";
+import { HOST } from "../clients.js";
+import { FAILS } from "../upstreams.js";
 import type { PlannedEvent } from "./scene.js";
 import type { Stage } from "./stage.js";
 
@@ -21,11 +25,25 @@ const now = (): number => performance.now();
 
 const PLAYS: Readonly<Record<PlannedEvent["kind"], Play>> = {
   async outage(stage, happening) {
-    const { server, forMs } = happening.event;
+    const { server, forMs, away } = happening.event;
     const one = stage.servers[server]!;
     await one.kill();
+    const queue = one.carrier === "unix" && away === "full" ? await FullListenQueue.at(one.path) : undefined;
     await sleep(forMs);
+    queue?.end();
     await one.up();
+  },
+
+  /** A client sends requests that every server fails, in one moment: how often each is sent is in docs/upstreams.md. */
+  async unanswered(stage) {
+    const fail = async (id: string): Promise<void> => {
+      const head = `GET /web/${id} HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`;
+      const { status } = await exchange(stage.frontEnd.plainPort, head);
+      const times = stage.asked.filter((one) => one === id).length;
+      if (!FAILED_STATUSES.has(status)) throw new Error(`status ${status}`);
+      if (times > 2) throw new Error(`one of them was sent ${times} times`);
+    };
+    await Promise.all(Array.from({ length: FAILED }, (_, i) => fail(`${FAILS}${i}`)));
   },
 
   async maintenance(stage, happening) {
@@ -89,5 +107,9 @@ export function begin(stage: Stage): { happenings: Happening[]; over: Promise<st
   return { happenings, over: Promise.all(playAll).then((faults) => faults.flat()) };
 }
 
+/** Each of up to three servers fails more of them in a row than one may. */
+const FAILED = 12;
+/** 503 only in a maintenance, which may fall into the same time. */
+const FAILED_STATUSES: ReadonlySet<number> = new Set([502, 503]);
 const LONG_MS = 60_000;
 const POLL_MS = 10;

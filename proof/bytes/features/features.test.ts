@@ -84,7 +84,7 @@ describe("the judge", () => {
   }
 
   const happening = (kind: PlannedEvent["kind"], times: Partial<Happening> = {}): Happening => ({
-    event: { kind, at: 0, forMs: 0, server: 0 },
+    event: { kind, at: 0, forMs: 0, server: 0, away: "refuses" },
     ...{ mayFrom: 50, mayUntil: 300, mustFrom: 60, mustUntil: 290, ...times },
   });
   const own = { "content-location": "http://h/web/1" };
@@ -170,7 +170,8 @@ describe("the judge", () => {
       expect.stringMatching(/^a session of server1 is at server0/),
     ]);
     expect(sessions.judge(at("server1"), [])).toEqual([]);
-    const ended = { ...happening("outage"), event: { kind: "outage", at: 0, forMs: 0, server: 1 } } as const;
+    const outage = happening("outage");
+    const ended = { ...outage, event: { ...outage.event, server: 1 } };
     expect(sessions.judge(at("server0"), [ended])).toEqual([]);
   });
 });

@@ -131,7 +131,9 @@ export class Sessions {
   judge(played: Played, happenings: readonly Happening[]): string[] {
     const { features, events } = this.scene;
     const { running, cookie, over } = played;
-    if (!features.includes("sticky")) return [];
+    // Servers that fail requests are out for a while, and their sessions at others (docs/upstreams.md).
+    const fail = happenings.some(({ event, mayFrom }) => event.kind === "unanswered" && mayFrom <= over);
+    if (!features.includes("sticky") || fail) return [];
     const server = running.arrivals.at(-1)?.server;
     const after = Sessions.cookieOf(played);
     if (server === undefined || after === undefined) return [];

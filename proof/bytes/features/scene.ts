@@ -32,6 +32,8 @@ export interface PlannedEvent {
   readonly forMs: number;
   /** Of the server that is concerned. */
   readonly server: number;
+  /** An outage of a Unix socket: connects fail, or its listen queue is full, as of a server that hangs. */
+  readonly away: "refuses" | "full";
 }
 
 /** One client, which plays exchanges one after the other until the scene ends. */
@@ -93,6 +95,7 @@ function eventsOf(chance: Random, kind: EventKind | undefined, servers: number):
     at: Math.floor(step * i + chance.part() * step * 0.5),
     forMs: Math.floor(step * (0.1 + chance.part() * 0.4)),
     server: chance.pick(servers),
+    away: chance.of("refuses", "full"),
   }));
 }
 

@@ -20,6 +20,8 @@ import type { Scene } from "./scene.js";
 /** The deployed proxy with the features of a scene, and the servers of its upstream. */
 export class Stage {
   readonly running = new Map<string, Running>();
+  /** Ids of requests in the order in which servers got them. */
+  readonly asked: string[] = [];
   servers: readonly BodyServer[] = [];
   frontEnd!: FrontEnd;
   /** The master; an upgrade replaces it. */
@@ -37,7 +39,7 @@ export class Stage {
     const shown = await (certificate ??= issue({ names: ["upstream.test"], type: "ec" }));
     stage.servers = scene.carriers.map((carrier, i) => {
       const path = join(stage.folder, `upstream${i}.sock`);
-      return new BodyServer(`server${i}`, carrier, path, shown, (id) => stage.running.get(id));
+      return new BodyServer(`server${i}`, carrier, path, shown, (id) => stage.find(id));
     });
     for (const server of stage.servers) await server.up();
     const unused = 1;
@@ -48,7 +50,7 @@ export class Stage {
       change: (config) => stage.configured(config),
     });
     stage.pid = stage.frontEnd.process.pid!;
-    stage.level = await levelAtRest(stage.asked);
+    stage.level = await levelAtRest(stage.proxy);
     return stage;
   }
 
@@ -77,7 +79,7 @@ export class Stage {
   /** Waits until the proxy holds nothing that it did not hold at first. @returns what it still does after that time */
   async atRest(): Promise<readonly string[]> {
     for (const server of this.servers) server.hangUp();
-    const { kept } = await comeToRest(this.asked, this.level, REST_MS);
+    const { kept } = await comeToRest(this.proxy, this.level, REST_MS);
     return kept;
   }
 
@@ -103,7 +105,12 @@ export class Stage {
     }
   }
 
-  private get asked() {
+  private find(id: string): Running | undefined {
+    this.asked.push(id);
+    return this.running.get(id);
+  }
+
+  private get proxy() {
     return { process: { pid: this.pid }, control: this.frontEnd.control };
   }
 

@@ -19,7 +19,7 @@ export interface Parts {
   readonly config: Partial<ProxyConfigInput>;
 }
 
-export type EventKind = "outage" | "quiesce" | "maintenance" | "reload" | "upgrade";
+export type EventKind = "outage" | "unanswered" | "quiesce" | "maintenance" | "reload" | "upgrade";
 
 interface Feature {
   readonly needs?: readonly FeatureName[];
@@ -32,7 +32,7 @@ interface Feature {
 
 export const FEATURE_NAMES = [
   ...(["hold", "several", "sticky", "quiesce", "maintenance", "errorPages", "precompressed"] as const),
-  ...(["rewrite", "https", "unix", "reload", "upgrade"] as const),
+  ...(["rewrite", "https", "unix", "unanswered", "reload", "upgrade"] as const),
 ] as const;
 export type FeatureName = (typeof FEATURE_NAMES)[number];
 
@@ -70,6 +70,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
   rewrite: { parts: () => ({ action: { rewrite: REWRITTEN } }) },
   https: { carrier: "https" },
   unix: { carrier: "unix" },
+  unanswered: { event: "unanswered" },
   reload: { event: "reload" },
   upgrade: { event: "upgrade" },
 };
