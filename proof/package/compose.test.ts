@@ -1,8 +1,24 @@
 import { spawnSync } from "node:child_process";
 import { publicFolder } from "../../testkit/publicFolder.js";
-import { chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
-import { Application, FileSyncProxy, Mode } from "../../src/constructs/index.js";
+import {
+  Action,
+  Application,
+  ContainerProxy,
+  FileSyncProxy,
+  Mode,
+  TlsMaterial,
+} from "../../src/constructs/index.js";
 import { ask } from "../applications/ask.js";
 import { issue } from "../../testkit/certificates.js";
 import { freePorts } from "../../testkit/ports.js";
@@ -31,44 +47,83 @@ networks:
 /** This machine's network may have no names of services. */
 const NAMES = `services: { portico: { extra_hosts: ["immich-server:${SERVER}"] } }\n`;
 
-test("the application is served by its names, with what Compose puts beside it", async () => {
-  const folder = publicFolder("portico-compose-");
-  const [node, image] = ["node", "image"].map((what) => `portico-compose-${what}-${process.pid}`) as [
-    string,
-    string,
-  ];
-  const put = (path: string, text: string): void => {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
-  };
-  const compose = (...args: readonly string[]): void => {
-    const files = ["vendor.yml", "portico.yml", "names.yml"].flatMap((file) => ["-f", join(folder, file)]);
+/** A directory with the files of a proxy, the image, and what Compose runs of them. */
+class Composed {
+  private readonly folder = publicFolder("portico-compose-");
+  private readonly node = `portico-compose-node-${process.pid}`;
+  private readonly image = `portico-compose-image-${process.pid}`;
+
+  constructor(private readonly files: readonly string[]) {
+    importNode(this.node);
+    buildImage(this.image, this.node);
+  }
+
+  get nodeImage(): string {
+    return this.node;
+  }
+
+  get porticoImage(): string {
+    return `localhost/${this.image}`;
+  }
+
+  path(...names: readonly string[]): string {
+    return join(this.folder, ...names);
+  }
+
+  put(path: string, text: string): void {
+    mkdirSync(dirname(this.path(path)), { recursive: true });
+    writeFileSync(this.path(path), text);
+  }
+
+  /** @param mode of the key, which the proxy's user owns */
+  async putCertificate(mode: number): Promise<string> {
+    const { cert, key } = await issue({ names: [HOST] });
+    for (const [name, text] of Object.entries({ "tls.crt": cert, "tls.key": key })) {
+      this.put(`${TLS}/${name}`, text);
+      chownSync(this.path(TLS, name), 65_532, 65_532);
+    }
+    chmodSync(this.path(TLS, "tls.key"), mode);
+    return key;
+  }
+
+  compose(...args: readonly string[]): void {
+    const files = this.files.flatMap((file) => ["-f", this.path(file)]);
     const done = spawnSync(PODMAN_COMPOSE, [`--podman-run-args=${LIMITS.join(" ")}`, ...files, ...args], {
       encoding: "utf8",
     });
     if (done.status !== 0) throw done.error ?? new Error(done.stderr + done.stdout);
-  };
-  importNode(node);
-  buildImage(image, node);
-  const [httpPort, httpsPort] = (await freePorts(2)) as [number, number];
-  const { proxy } = new FileSyncProxy(newStack(), "photos", {
-    mode: Mode.tls({ httpPort, httpsPort }),
-    serverNames: [HOST],
-    application: Application.immich(),
-    upstreams: { web: { url: "http://immich-server:2283" } },
-    proxy: { healthListener: { address: "127.0.0.1", port: 9180 } },
-  });
-  put("vendor.yml", vendors(node));
-  put("names.yml", NAMES);
-  for (const [path, text] of proxy.composeFiles({ image: `localhost/${image}`, networks: ["photos"] }))
-    put(path, text);
-  const { cert, key } = await issue({ names: [HOST] });
-  put("portico/etc/portico/tls/tls.crt", cert);
-  put("portico/etc/portico/tls/tls.key", key);
-  for (const name of ["tls.crt", "tls.key"])
-    chownSync(join(folder, "portico/etc/portico/tls", name), 65_532, 65_532);
+  }
+
+  end(): void {
+    const { image, node, folder } = this;
+    spawnSync("sh", [
+      "-c",
+      `podman ps -aq --filter ancestor=localhost/${image} --filter ancestor=localhost/${node} | xargs -r podman rm -f`,
+    ]);
+    spawnSync("podman", ["rmi", "--force", image, node]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const TLS = "portico/etc/portico/tls";
+
+test("the application is served by its names, with what Compose puts beside it", async () => {
+  const composed = new Composed(["vendor.yml", "portico.yml", "names.yml"]);
   try {
-    compose("up", "-d");
+    const [httpPort, httpsPort] = (await freePorts(2)) as [number, number];
+    const { proxy } = new FileSyncProxy(newStack(), "photos", {
+      mode: Mode.tls({ httpPort, httpsPort }),
+      serverNames: [HOST],
+      application: Application.immich(),
+      upstreams: { web: { url: "http://immich-server:2283" } },
+      proxy: { healthListener: { address: "127.0.0.1", port: 9180 } },
+    });
+    composed.put("vendor.yml", vendors(composed.nodeImage));
+    composed.put("names.yml", NAMES);
+    for (const file of proxy.composeFiles({ image: composed.porticoImage, networks: ["photos"] }))
+      composed.put(...file);
+    await composed.putCertificate(0o644);
+    composed.compose("up", "-d");
     const pinged = () => ask(httpsPort, HOST, "GET", "/api/server/ping").catch(() => undefined);
     await eventually(async () => (await pinged())?.status === 200, "for a response", { everyMs: 100 });
     expect((await pinged())!.server).toMatchObject({
@@ -77,13 +132,87 @@ test("the application is served by its names, with what Compose puts beside it",
     });
     const [name] = podman("ps", "--filter", "name=portico_1", "--format={{.Names}}").split("\n");
     podman("healthcheck", "run", name!);
-    compose("down");
+    composed.compose("down");
   } finally {
-    spawnSync("sh", [
-      "-c",
-      `podman ps -aq --filter ancestor=localhost/${image} --filter ancestor=localhost/${node} | xargs -r podman rm -f`,
-    ]);
-    spawnSync("podman", ["rmi", "--force", image, node]);
-    rmSync(folder, { recursive: true, force: true });
+    composed.end();
   }
+});
+
+/**
+ * The user of an application owns what the proxy serves. What this user puts there, or in the place of it, sends none of
+ * the container's secrets: the container has one user, so only the proxy's rule keeps them.
+ */
+describe("a link that the application's user makes", () => {
+  const APP = 42_424;
+  const SYMLINKS = ["inside", "never", "anywhere"] as const;
+  /** What is linked, and how the secret is asked for below it. */
+  const TARGETS: readonly (readonly [to: string, below: string])[] = [
+    ["/etc/portico/tls", "tls.key"],
+    ["/etc/portico", "tls/tls.key"],
+    ["../../../etc/portico/tls", "tls.key"],
+    ["/proc/self/root/etc/portico/tls", "tls.key"],
+    ["/", "etc/portico/tls/tls.key"],
+    ["/proc/self", "environ"],
+    ["/proc/1", "environ"],
+    ["/var/lib/portico", "acme/account.key"],
+  ];
+  let composed: Composed;
+  let port: number;
+  let key: string;
+
+  beforeAll(async () => {
+    composed = new Composed(["portico.yml"]);
+    [port] = (await freePorts(1)) as [number];
+    const proxy = new ContainerProxy(newStack(), "media");
+    const listener = proxy.addListener("https", {
+      port: 8443,
+      publishedPort: port,
+      tls: { material: TlsMaterial.fromSecret() },
+    });
+    const site = proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [listener], default: true });
+    for (const symlinks of SYMLINKS)
+      site.addRoute(symlinks, {
+        path: `/${symlinks}`,
+        action: Action.staticFiles(`/srv/data/${symlinks}`, { symlinks }),
+      });
+    const options = { image: composed.porticoImage, volumes: ["./data:/srv/data:ro"] };
+    for (const file of proxy.composeFiles(options)) composed.put(...file);
+    for (const symlinks of SYMLINKS) composed.put(`data/${symlinks}/file`, "harmless");
+    spawnSync("chown", ["-R", `${APP}:${APP}`, composed.path("data")]);
+    // As careless as it can be: what others may read is still no file to send.
+    key = await composed.putCertificate(0o644);
+    composed.compose("up", "-d");
+    const status = async () => (await got("/inside/file"))?.status;
+    await eventually(async () => (await status()) === 200, "for a response", { everyMs: 100 });
+  });
+
+  afterAll(() => composed.end());
+
+  const got = (target: string) => ask(port, HOST, "GET", target).catch(() => undefined);
+
+  test.each(SYMLINKS.flatMap((symlinks) => TARGETS.map((target) => [symlinks, ...target] as const)))(
+    "symlinks %s: to %s",
+    async (symlinks, to, below) => {
+      const media = composed.path("data", symlinks);
+      const within = join(media, "within");
+      const link = (path: string): void => {
+        symlinkSync(to, path);
+        spawnSync("chown", ["-h", `${APP}:${APP}`, path]);
+      };
+      const secretOf = async (target: string): Promise<void> => {
+        const response = await got(target);
+        expect(`${target}: ${response?.status}`).toMatch(/: (403|404)$/);
+        expect(JSON.stringify(response)).not.toContain(key.slice(40, 90));
+      };
+      link(within);
+      await secretOf(`/${symlinks}/within/${below}`);
+      unlinkSync(within);
+      renameSync(media, `${media}.moved`);
+      link(media);
+      await secretOf(`/${symlinks}/${below}`);
+      unlinkSync(media);
+      renameSync(`${media}.moved`, media);
+      expect((await got(`/${symlinks}/file`))?.status).toBe(200);
+    },
+  );
 });

@@ -87,7 +87,7 @@ function directoriesAbove(real: string): string[] {
 
 /** File systems of the kernel, whose files differ for each process, and the places of secrets. */
 const KERNEL = ["/proc", "/sys", "/dev"];
-const SECRETS = ["/run/credentials", "/run/secrets"];
+const SECRETS = ["/run/credentials", "/run/secrets", "/etc/portico/tls"];
 
 /** A directory for files of all users, as `/tmp` is. */
 const SHARED_MEMORY = "/dev/shm";
