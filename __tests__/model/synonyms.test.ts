@@ -30,6 +30,7 @@ const UPSTREAM = places().find(({ words }) => words === "an upstream")!.names;
 const LEVELS: Readonly<Record<string, readonly string[]>> = {
   mode: Object.keys(WEB_FRONT_END_PROPS),
   material: ["material", "policy"],
+  httpPort: ["httpPort"],
   connectTimeoutMs: UPSTREAM,
 };
 

@@ -208,6 +208,12 @@ describe("firewall", () => {
     [{ allowed: [{ port: 8082 }] }, "firewall.loopback-port", "allowed[0].port"],
     [{ allowed: [{ port: 8000, from: ["10.0.0.0/8"] }] }, "firewall.loopback-port", "allowed[0].port"],
     [{ allowed: [{ port: 0 }] }, "config.out-of-range", "allowed[0].port"],
+    [{ from: ["192.168.1.5/24"] }, "config.bad-address", "from[0]"],
+    [
+      { allowed: [{ port: 1, from: ["10.0.0.0/8", "2001:db8::1/64"] }] },
+      "config.bad-address",
+      "allowed[0].from[1]",
+    ],
     [{ allowed: [{ port: 1, from: ["lan"] }] }, "config.bad-address", "allowed[0].from[0]"],
     [{ allowed: [{ port: 1, from: ["fe80::1%eth0"] }] }, "config.bad-address", "allowed[0].from[0]"],
     [{ allowed: [{ port: 1, from: ["10.0.0.0/33"] }] }, "config.bad-address", "allowed[0].from[0]"],

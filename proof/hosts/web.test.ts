@@ -53,7 +53,7 @@ run.each([
     deployment.synthesize({ health, brokenUpstream: true, probeSeconds: 2 });
     const { code, stdout, stderr } = await deployment.terraform("apply -input=false -auto-approve -no-color");
     expect([code, stdout + stderr]).toEqual([1, expect.stringContaining("activation.unexpected-response")]);
-    expect(stdout + stderr).toContain("the upstream http://127.0.0.1:8999 refuses connections");
+    expect(stdout + stderr).toContain("(ECONNREFUSED at http://127.0.0.1:8999)");
     expect(await status()).toBe(before);
   });
 

@@ -25,6 +25,9 @@ const POLICY = {
   material: "policy: TlsPolicy.mozillaIntermediate()",
 };
 
+/** Whatever the value: who writes `true` and who writes `false` both find what they want. */
+const NO_HTTP = "httpPort: false` for no plain HTTP; without this field, plain HTTP is redirected to `https";
+
 export const SYNONYMS: readonly Synonym[] = [
   {
     names: ["domain", "domains", "domainName", "domainNames", "host", "hosts", "hostname", "hostnames"],
@@ -232,11 +235,21 @@ export const SYNONYMS: readonly Synonym[] = [
     },
   },
   {
-    names: ["forceSsl", "sslForced", "redirectToHttps", "httpsRedirect", "redirectScheme", "sslRedirect"],
+    names: [
+      ...["forceSsl", "sslForced", "redirectToHttps", "httpsRedirect", "redirectScheme", "sslRedirect"],
+      ...["httpsOnly", "httpRedirect", "redirectHttp"],
+    ],
     field: "scheme",
     of: "a `redirect` action",
     note: "A virtual server on the http listener needs a route with this action.",
-    beside: { mode: "mode: Mode.tls()" },
+    beside: { httpPort: NO_HTTP, mode: "mode: Mode.tls()" },
+  },
+  {
+    names: ["redirect", "redir", "return"],
+    field: "action",
+    of: "a route",
+    note: "`Action.redirect` makes a redirect.",
+    beside: { httpPort: NO_HTTP },
   },
   { names: ["permanent", "statusCode", "code"], field: "status", of: "a `redirect` action" },
   { names: ["redirectTo", "forwardDomain", "to"], field: "host", of: "a `redirect` action" },

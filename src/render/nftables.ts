@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import { isCidr, isPort, type Problem, problem } from "../model/index.js";
+import { unclearRange } from "../model/config/trustChecks.js";
 import type { UnitDocument } from "./systemdUnit.js";
 
 /** The connections that a host accepts. */
@@ -159,7 +160,7 @@ function rangeProblems(path: string, from: readonly string[] | undefined): Probl
   }
   return (from ?? []).flatMap((range, j) =>
     isCidr(range) && !range.includes("%")
-      ? []
+      ? unclearRange(`${path}[${j}]`, range)
       : [
           problem("config.bad-address", `${path}[${j}]`, "is neither an address nor a range", {
             received: range,

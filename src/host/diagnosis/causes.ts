@@ -1,7 +1,7 @@
 import { isOwnErrorPage, isVersioned, type ReceivedResponse } from "./expectation.js";
 import type { ExpectedCause } from "../../model/expect.js";
 import { SERVER_NAME, WRONG_NAME } from "../../model/rows.js";
-import { behindUnseen, type SeenBehind } from "./behind.js";
+import { behindUnseen, type SeenBehind, WRITABLE } from "./behind.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { isLoopback, serversOf, type UpstreamConfig } from "../../model/index.js";
 import type { ProbeFailure } from "./probe.js";
@@ -58,7 +58,7 @@ function commonCause(row: ExpectedResponse, response: ReceivedResponse): Expecte
   const urls = urlsOf(upstream);
   // Of a port, a refusal says it all.
   const right = urls.startsWith("unix:")
-    ? " If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket."
+    ? ` ${WRITABLE}`
     : urls.startsWith("https:")
       ? " If the program runs, the proxy's error log names the fault of its certificate."
       : "";

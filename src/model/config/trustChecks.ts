@@ -96,15 +96,19 @@ function unclearRanges(config: ProxyConfig): Problem[] {
     ),
   ];
   return lists.flatMap(([at, ranges]) =>
-    ranges.flatMap((received, i) => {
-      const range = everyoneIn(received) === undefined ? rangeMeant(received) : undefined;
-      if (range === undefined) return [];
-      const [address] = received.split("/");
-      const message = "is a range whose address has bits behind its prefix";
-      const more = { received, allowed: `${range} for the range, ${address} for the address` };
-      return [
-        problem("config.bad-address", `${at}[${i}]`, message, { ...more, fix: "Use the one that is meant." }),
-      ];
-    }),
+    ranges.flatMap((received, i) =>
+      everyoneIn(received) === undefined ? unclearRange(`${at}[${i}]`, received) : [],
+    ),
   );
+}
+
+/** A range, written with an address that is not its first one. */
+export function unclearRange(path: string, received: string): Problem[] {
+  const range = rangeMeant(received);
+  if (range === undefined) return [];
+  const [address] = received.split("/");
+  const message = "is a range whose address has bits behind its prefix";
+  const allowed = `${range} for the range, ${address} for the address`;
+  const fix = "Use the one that is meant.";
+  return [problem("config.bad-address", path, message, { received, allowed, fix })];
 }
