@@ -1,6 +1,11 @@
 import { once } from "node:events";
 import * as http from "node:http";
 import type { Duplex } from "node:stream";
+import { eventually } from "./waiting.js";
+
+/** What targets of tunnels begin with that it keeps open when their client has ended. */
+export const DEAF = "/deaf";
+const SWITCHED = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
 
 /** An application on one port, or at one socket, that comes and goes: what it got, each time that it was there. */
 export class RestartingWeb {
@@ -9,6 +14,8 @@ export class RestartingWeb {
   /** Bytes of all bodies. */
   bytes = 0;
   private server: http.Server | undefined;
+  /** Tunnels of which it ignores the client's end. */
+  private readonly deaf = new Set<Duplex>();
 
   /**
    * @param place a port of 127.0.0.1, or the path of a socket
@@ -40,7 +47,9 @@ export class RestartingWeb {
     server.on("upgrade", (request: http.IncomingMessage, socket: Duplex) => {
       this.count(request.url!);
       socket.on("error", () => undefined);
-      socket.end("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n");
+      const isDeaf = request.url!.startsWith(DEAF);
+      if (isDeaf) this.deaf.add(socket.on("close", () => this.deaf.delete(socket)));
+      socket[isDeaf ? "write" : "end"](SWITCHED);
     });
     if (typeof this.place === "number") server.listen(this.place, "127.0.0.1");
     else server.listen(this.place);
@@ -53,14 +62,22 @@ export class RestartingWeb {
     const { server } = this;
     this.server = undefined;
     if (server === undefined) return;
-    server.close();
+    let closed = false;
+    server.close(() => (closed = true));
     server.closeIdleConnections();
-    await once(server, "close");
+    let open = 0;
+    const onlyDeaf = async (): Promise<boolean> => {
+      open = await new Promise<number>((resolve) => server.getConnections((_, n) => resolve(n)));
+      return closed || open <= this.deaf.size;
+    };
+    const seen = (): string => `${open} connections, ${this.deaf.size} of them deaf`;
+    await eventually(onlyDeaf, "for the end of its connections", { everyMs: 1, seen });
   }
 
   /** The same at once, with all its connections. */
   async kill(): Promise<void> {
     this.server?.closeAllConnections();
+    for (const socket of this.deaf) socket.destroy();
     await this.down();
   }
 

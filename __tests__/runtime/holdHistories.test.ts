@@ -5,7 +5,7 @@ import { ask, connectHttp2 } from "../../testkit/http2Server.js";
 import { connectTo, exchange } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { randomText, seeded, type Random } from "../../testkit/random.js";
-import { RestartingWeb } from "../../testkit/restartingWeb.js";
+import { DEAF, RestartingWeb } from "../../testkit/restartingWeb.js";
 import { eventually } from "../../testkit/waiting.js";
 import { tally } from "../../src/runtime/exchange/tally.js";
 
@@ -14,6 +14,8 @@ import { tally } from "../../src/runtime/exchange/tally.js";
 const HOLD_MS = 5_000;
 const QUEUED_MAX = 6;
 const STEPS = 250;
+/** Longer than all leaps together. */
+const LONG = { readTimeoutMs: 36_000_000, sendTimeoutMs: 36_000_000 };
 /** It is known by then that the upstream is back. */
 const TRIED_MS = 200;
 /** Nothing of an outage is known then any more. */
@@ -53,7 +55,7 @@ beforeEach(async () => {
   const connectTimeoutMs = 3_600_000;
   front = await startEveryProtocol({
     routes: [{ name: "web", path: "/", action: { type: "proxy", upstream: "web" } }],
-    upstreams: [{ name: "web", url: web.url, connectTimeoutMs, ...limits }],
+    upstreams: [{ name: "web", url: web.url, connectTimeoutMs, ...LONG, ...limits }],
   });
 });
 afterEach(async () => {
@@ -90,12 +92,22 @@ const leaves =
     return 0;
   };
 
+/** The upstream ignores the client's end, and its timeouts are longer than the history: only the proxy ends the tunnel. */
+async function endsTunnel(target: string): Promise<number> {
+  const client = await connectTo(front.plainPort);
+  client.send(`GET ${DEAF}${target} HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n\r\n`);
+  await eventually(() => client.received.includes("\r\n\r\n") || client.closed, "for a response");
+  client.socket.end();
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(client.received)?.[1] ?? 0);
+}
+
 const KINDS: Readonly<Record<string, (target: string) => Promise<number>>> = {
   get: raw("GET", "Connection: close"),
   post: raw("POST", "Connection: close\r\nContent-Length: 3", "abc"),
   put: raw("PUT", `Connection: close\r\nContent-Length: ${BODY.length}`, BODY),
   chunked: raw("POST", "Connection: close\r\nTransfer-Encoding: chunked", CHUNKED),
   webSocket: raw("GET", UPGRADE),
+  deafTunnel: endsTunnel,
   http2Get: http2("GET"),
   http2Post: http2("POST", BODY),
   leavingGet: leaves("GET", "Connection: close"),
@@ -182,7 +194,7 @@ const wasServed = (from: number, to: number): boolean =>
 
 /** @returns what is wrong with a request; undefined if nothing is */
 function wrong({ target, kind, began, over, others, status }: Asked): string | undefined {
-  const times = web.got.get(target) ?? 0;
+  const times = web.got.get(kind === "deafTunnel" ? DEAF + target : target) ?? 0;
   const end = over!;
   const message = `${target}: ${status}, beside ${others}, after ${Math.round(end - began)} ms, seen ${times} times by the upstream`;
   if (times > (REPEATABLE.has(kind) ? 2 : 1)) return message;
