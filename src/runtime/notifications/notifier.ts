@@ -1,6 +1,6 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/serving.js";
 import { readTrustedSync } from "../load/trustedFile.js";
+import { writeWhole } from "../load/wholeFile.js";
 import type { Notice } from "./notice.js";
 import { type KeptBoard, NoticeBoard } from "./noticeBoard.js";
 import { MessageTarget, PACE, type Pace, PingTarget, type Taken, type TargetHost } from "./target.js";
@@ -142,13 +142,10 @@ function readBoard(file: string): unknown {
 
 /** @returns why it could not be written, if so */
 function writeBoard(file: string, board: KeptBoard): string | undefined {
-  const draft = `${file}.${process.pid}`;
   try {
-    writeFileSync(draft, JSON.stringify(board), { mode: 0o600 });
-    renameSync(draft, file);
+    writeWhole(file, JSON.stringify(board));
     return undefined;
   } catch (error) {
-    rmSync(draft, { force: true });
     return (error as Error).message;
   }
 }

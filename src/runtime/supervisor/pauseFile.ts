@@ -1,7 +1,8 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { uptime } from "node:os";
 import * as z from "zod";
 import { FileRefused, readTrustedSync } from "../load/trustedFile.js";
+import { writeWhole } from "../load/wholeFile.js";
 
 /** Why requests are refused for now. It is kept in a file, so that it outlasts a reload, an upgrade and a crash. */
 
@@ -66,14 +67,7 @@ export function readPauses(file: string, onUnreadable: (why: string) => void): P
 /** @throws if it cannot be written */
 export function writePauses(file: string, pauses: PauseState): void {
   if (pauses.maintenance.length === 0 && pauses.quiesce === undefined) return rmSync(file, { force: true });
-  const draft = `${file}.${process.pid}`;
-  try {
-    writeFileSync(draft, JSON.stringify(pauses), { mode: 0o600 });
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
+  writeWhole(file, JSON.stringify(pauses));
 }
 
 /** The pauses that are not over yet. */
