@@ -2,13 +2,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { renameSync, rmSync } from "node:fs";
 import * as net from "node:net";
+import { nextEvent } from "./waiting.js";
 
-/** Listens, and accepts nothing. */
+/** Listens, and accepts nothing; not for ever, should nobody end it. */
 const HANGS = `
 const server = require("node:net").createServer();
 server.listen({ path: process.argv[1], backlog: 1 }, () => {
   require("node:fs").writeSync(1, "listens");
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);
+  process.exit();
 });
 `;
 
@@ -20,14 +22,21 @@ export class FullListenQueue {
     private readonly waiting: readonly net.Socket[],
   ) {}
 
-  /** It stands at its path only once the queue is full. */
-  static async at(path: string): Promise<FullListenQueue> {
-    const filled = `${path}.filled`;
-    const child = spawn(process.execPath, ["-e", HANGS, filled], { stdio: ["ignore", "pipe", "inherit"] });
-    await once(child.stdout!, "data");
-    const waiting = await fillListenQueue(filled);
-    renameSync(filled, path);
-    return new FullListenQueue(path, child, waiting);
+  /** The queue is full when it is made; {@link takePlace} puts it at the path. */
+  static async make(path: string): Promise<FullListenQueue> {
+    const stdio = ["ignore", "pipe", "inherit"] as const;
+    const child = spawn(process.execPath, ["-e", HANGS, draftOf(path)], { stdio: [...stdio] });
+    try {
+      await nextEvent(child.stdout!, "data");
+      return new FullListenQueue(path, child, await fillListenQueue(draftOf(path)));
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw error;
+    }
+  }
+
+  takePlace(): void {
+    renameSync(draftOf(this.path), this.path);
   }
 
   end(): void {
@@ -36,6 +45,8 @@ export class FullListenQueue {
     for (const socket of this.waiting) socket.destroy();
   }
 }
+
+const draftOf = (path: string): string => `${path}.full`;
 
 /** Fills the listen queue of a process that accepts nothing. @returns the connections that wait in it */
 export async function fillListenQueue(path: string): Promise<net.Socket[]> {

@@ -3,8 +3,8 @@ import * as http from "node:http";
 import type { Duplex } from "node:stream";
 import { eventually } from "./waiting.js";
 
-/** What targets of tunnels begin with that it keeps open when their client has ended. */
-export const DEAF = "/deaf";
+/** Tunnels whose target begins with this stay open after their client has ended. */
+const DEAF = "/deaf";
 const SWITCHED = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
 
 /** An application on one port, or at one socket, that comes and goes: what it got, each time that it was there. */
@@ -14,8 +14,8 @@ export class RestartingWeb {
   /** Bytes of all bodies. */
   bytes = 0;
   private server: http.Server | undefined;
-  /** Tunnels of which it ignores the client's end. */
-  private readonly deaf = new Set<Duplex>();
+  /** Tunnels of the server that is up, of which it ignores the client's end. */
+  private deaf = new Set<Duplex>();
 
   /**
    * @param place a port of 127.0.0.1, or the path of a socket
@@ -35,6 +35,7 @@ export class RestartingWeb {
   }
 
   async up(): Promise<void> {
+    const deaf = (this.deaf = new Set<Duplex>());
     const server = http.createServer((request, response) => {
       request.on("data", (chunk: Buffer) => (this.bytes += chunk.length));
       request.on("end", () => {
@@ -48,7 +49,7 @@ export class RestartingWeb {
       this.count(request.url!);
       socket.on("error", () => undefined);
       const isDeaf = request.url!.startsWith(DEAF);
-      if (isDeaf) this.deaf.add(socket.on("close", () => this.deaf.delete(socket)));
+      if (isDeaf) deaf.add(socket.on("close", () => deaf.delete(socket)));
       socket[isDeaf ? "write" : "end"](SWITCHED);
     });
     if (typeof this.place === "number") server.listen(this.place, "127.0.0.1");

@@ -3,6 +3,7 @@ import { parseConfig } from "../../src/model/index.js";
 import { places } from "../../src/model/config/places.js";
 import { plainName, NOT_SUPPORTED } from "../../src/model/notSupported.js";
 import { SYNONYMS } from "../../src/model/synonyms.js";
+import { HOST_PROPS } from "../../src/constructs/host.js";
 import { WEB_FRONT_END_PROPS } from "../../src/constructs/webFrontEnd.js";
 import {
   Host,
@@ -30,7 +31,8 @@ const UPSTREAM = places().find(({ words }) => words === "an upstream")!.names;
 const LEVELS: Readonly<Record<string, readonly string[]>> = {
   mode: Object.keys(WEB_FRONT_END_PROPS),
   material: ["material", "policy"],
-  httpPort: ["httpPort"],
+  httpsPort: ["httpsPort", "httpPort"],
+  publicName: Object.keys(HOST_PROPS),
   connectTimeoutMs: UPSTREAM,
 };
 
@@ -91,6 +93,7 @@ test.each<[place: Place, typed: string, begin: string]>([
   ["listener", "ssl_certificate", "Use `tls.certificate`."],
   ["server", "ssl_certificate_key", "Use `key` of `tls` of a listener."],
   ["tls", "ssl_protocols", "Use `policy`."],
+  ["route", "return", "Use `action`. A redirect is an action of type `redirect`."],
   ["server", "forceSSL", "Use `scheme` of a `redirect` action."],
   ["upstream", "proxy_read_timeout", "Use `readTimeoutMs`."],
   ["route", "proxy_read_timeout", "Use `readTimeoutMs` of an upstream."],

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pass } from "../../testkit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
-import { connectTo, exchange } from "../../testkit/peers.js";
+import { connectTo, exchange, parseResponse } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { randomText, seeded, type Random } from "../../testkit/random.js";
-import { DEAF, RestartingWeb } from "../../testkit/restartingWeb.js";
+import { RestartingWeb } from "../../testkit/restartingWeb.js";
 import { eventually } from "../../testkit/waiting.js";
 import { tally } from "../../src/runtime/exchange/tally.js";
 
@@ -95,10 +95,10 @@ const leaves =
 /** The upstream ignores the client's end, and its timeouts are longer than the history: only the proxy ends the tunnel. */
 async function endsTunnel(target: string): Promise<number> {
   const client = await connectTo(front.plainPort);
-  client.send(`GET ${DEAF}${target} HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n\r\n`);
-  await eventually(() => client.received.includes("\r\n\r\n") || client.closed, "for a response");
+  client.send(`GET ${target} HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n\r\n`);
+  await client.until(({ closed, ended, received }) => closed || ended || received.includes("\r\n\r\n"));
   client.socket.end();
-  return Number(/^HTTP\/1\.1 (\d+)/.exec(client.received)?.[1] ?? 0);
+  return parseResponse(client.received).status;
 }
 
 const KINDS: Readonly<Record<string, (target: string) => Promise<number>>> = {
@@ -176,7 +176,7 @@ function outages(): { from: number; to: number }[] {
     if (last !== undefined && !wasServed(last.to, from)) last.to = to;
     else known.push({ from, to });
     for (const quietUntil of quietTimes().filter((at) => at > from && at < to)) {
-      known.at(-1)!.to = quietUntil;
+      known.at(-1)!.to = quietUntil - QUIET_MS;
       known.push({ from: quietUntil, to });
     }
   }
@@ -194,7 +194,7 @@ const wasServed = (from: number, to: number): boolean =>
 
 /** @returns what is wrong with a request; undefined if nothing is */
 function wrong({ target, kind, began, over, others, status }: Asked): string | undefined {
-  const times = web.got.get(kind === "deafTunnel" ? DEAF + target : target) ?? 0;
+  const times = web.got.get(target) ?? 0;
   const end = over!;
   const message = `${target}: ${status}, beside ${others}, after ${Math.round(end - began)} ms, seen ${times} times by the upstream`;
   if (times > (REPEATABLE.has(kind) ? 2 : 1)) return message;

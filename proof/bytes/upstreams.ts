@@ -42,6 +42,10 @@ export class BodyServer {
     return this.carrier === "unix" ? "http://localhost" : this.url;
   }
 
+  get isUp(): boolean {
+    return this.server !== undefined;
+  }
+
   async up(): Promise<void> {
     const { carrier } = this;
     const server = carrier === "https" ? createTlsServer(this.shown) : createServer();
@@ -115,7 +119,7 @@ export type Find = (id: string) => Running | undefined;
 
 const idOf = ({ url }: IncomingMessage): string => url!.slice(url!.lastIndexOf("/") + 1);
 
-/** With what ids of requests begin that a server fails: it closes the connection without a response. */
+/** A server fails requests whose ids begin with this: it closes the connection without a response. */
 export const FAILS = "fails.";
 
 function serve(by: BodyServer, request: IncomingMessage, response: ServerResponse): void {

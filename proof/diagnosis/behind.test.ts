@@ -85,6 +85,19 @@ test("an upstream that accepts connections and ends them does not refuse them", 
   );
 });
 
+test("of a socket that accepts connections from here, the fix names the right to write to the socket", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portico-behind-"));
+  const path = join(folder, "web.sock");
+  const server = createServer((request) => request.socket.destroy()).listen(path);
+  await once(server, "listening");
+  cleanups.push(() => {
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+  const row = await checked(proxied({ url: `unix:${path}` }));
+  expect(row.fix).toMatch(/^Let the proxy's user write to the socket: .*\. Read the proxy's error log: /);
+});
+
 test("the cause of an application's definition is followed by the one that was seen", async () => {
   const proxy = await startProxy(proxied({ url: "http://127.0.0.1:1" }));
   try {

@@ -97,6 +97,8 @@ export interface Tally {
   readonly odd: string[];
 }
 
+export const hashOf = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+
 export const nothingYet = (): Tally => ({ stored: [], refused: [], cut: 0, odd: [] });
 
 /** Uploads until it is told to stop, and then until the last file is stored. */
@@ -109,7 +111,7 @@ export async function uploads(
 ): Promise<void> {
   for (let file = 0; going(); file++) {
     const body = randomBytes(100_000 + random.pick(2_000_000));
-    const digest = createHash("sha256").update(body).digest("hex");
+    const digest = hashOf(body);
     const declared = random.pick(2) === 0;
     for (let attempt = 0; ; attempt++) {
       const target = `/${name}/${file}/${attempt}`;

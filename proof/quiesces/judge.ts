@@ -58,12 +58,19 @@ export function judge(
   return findings;
 }
 
-/** Times in which uploads were refused, in whole seconds, are a fifth of the time at most. */
+/**
+ * It refuses for `refuseMs`, serves for longer, and so on until the command begins. Uploads that were refused in too many
+ * different seconds were refused all the time.
+ */
 function tooLongRefused(times: readonly number[], begin: number, refuseMs: number): string[] {
   const before = times.map((at) => begin - at).filter((ms) => ms > 0);
   const longest = Math.max(0, ...before);
-  const refused = 1_000 * new Set(before.map((ms) => Math.floor(ms / 1_000))).size;
-  return refused <= refuseMs + MORE_MS + longest / (1 + OPEN_TIMES)
+  const windows = 1 + Math.floor(longest / ((1 + OPEN_TIMES) * refuseMs));
+  const seconds = new Set(before.map((ms) => Math.floor(ms / 1_000))).size;
+  // A window may begin and end within a second.
+  return seconds * 1_000 <= windows * (refuseMs + 1_000) + MORE_MS
     ? []
-    : [`uploads were refused in ${refused} of the last ${longest} ms before the command began`];
+    : [
+        `uploads were refused in ${seconds} different seconds before the command began, the first ${longest} ms before`,
+      ];
 }

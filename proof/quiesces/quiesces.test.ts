@@ -32,6 +32,8 @@ describe("the judge", () => {
     expect(judge(tally, [write, { ...write, target: "/b", begin: 200, end: 300 }], run)).toEqual([]);
     const disowned = { ...run, code: 125, mayFail: true };
     expect(judge(tally, [{ ...write, end: 150 }], disowned)).toEqual([]);
+    const twice = [500, 1_400, 6_100, 7_000].map((before) => 9_000 - before);
+    expect(judge({ ...tally, refused: twice }, [write], { ...run, begin: 9_000, end: 9_100 })).toEqual([]);
   });
 
   test.each<[string, Partial<typeof write>, Partial<CommandRun>, RegExp]>([
@@ -40,7 +42,12 @@ describe("the judge", () => {
     ["the same under a command line that was killed", { end: 101 }, { code: null }, /^\/a was written/],
     ["an upload that is not whole", { digest: "b" }, {}, /not stored whole$/],
     ["another exit code", {}, { code: 1 }, /^exit code 1 in place of 0/],
-    ["refusals all the time before it", {}, { begin: 9_000, end: 9_100 }, /^uploads were refused in 9000 of/],
+    [
+      "refusals all the time before it",
+      {},
+      { begin: 9_000, end: 9_100 },
+      /^uploads were refused in 9 different seconds/,
+    ],
     ["a command that did not run", {}, { begin: undefined }, /^the command did not run/],
   ])("finds %s", (_, wrongWrite, wrongRun, finding) => {
     const refused = Array.from({ length: 9 }, (_, i) => 90 + i * 1_000);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Random } from "../../testkit/random.js";
 import { eventually } from "../../testkit/waiting.js";
-import { nothingYet, overHttp1, overHttp2, type Tally, uploads } from "./clients.js";
+import { hashOf, nothingYet, overHttp1, overHttp2, type Tally, uploads } from "./clients.js";
 import { type CommandRun, judge } from "./judge.js";
 import { kill, Service, signal } from "./service.js";
 import { Store } from "./store.js";
@@ -81,9 +81,11 @@ class Round {
     const busy = clients.map((client, i) =>
       uploads(client, `client${i}`, this.random, this.tally, () => this.going),
     );
+    const { writes } = this.store;
     const slow = this.kind === "slow" ? this.slowUpload() : undefined;
-    const begun = clients.length + (slow === undefined ? 0 : 1);
-    await eventually(() => this.store.writes.length >= begun, "for uploads");
+    if (slow !== undefined)
+      await eventually(() => writes.some(({ target }) => target === SLOW), "for the slow upload");
+    await eventually(() => writes.length >= clients.length, "for uploads");
     const command = await this.quiesce();
     const open = await this.opensAgain();
     this.going = false;
@@ -95,11 +97,13 @@ class Round {
     return findings;
   }
 
-  /** One that is expected to last for much longer than others may be refused for it. */
+  /** An upload that lasts much longer than `--refuse`. */
   private async slowUpload(): Promise<void> {
     const client = overHttp1(this.service.plainPort, SLOW_PIECE_BYTES, SLOW_PIECE_MS);
-    const { status } = await client.send("/slow", randomBytes(SLOW_BYTES), true);
-    if (status !== 201) this.tally.odd.push(`/slow: ${status}`);
+    const body = randomBytes(SLOW_BYTES);
+    const { status } = await client.send(SLOW, body, true);
+    if (status === 201) this.tally.stored.push({ target: SLOW, digest: hashOf(body) });
+    else this.tally.odd.push(`${SLOW}: ${status}`);
     client.close();
   }
 
@@ -109,7 +113,8 @@ class Round {
     const seconds = (0.2 + this.random.part() * 0.5).toFixed(2);
     const wanted = this.random.of(0, 7);
     const script = `date +%s%N >${begin}; echo $$ >${pid}; sleep ${seconds}; date +%s%N >${end}; exit ${wanted}`;
-    const child = this.service.quiesce(script, ["--wait", "30s", "--refuse", `${REFUSE_MS / 1_000}s`]);
+    const refuseMs = this.kind === "slow" ? REFUSE_MS : DEFAULT_REFUSE_MS;
+    const child = this.service.quiesce(script, ["--wait", "20s", "--refuse", `${refuseMs / 1_000}s`]);
     let errors = "";
     child.stderr!.on("data", (text: Buffer) => (errors += text.toString()));
     const closed = once(child, "exit");
@@ -140,7 +145,7 @@ class Round {
       errors,
       begin: timeIn(begin!),
       end: timeIn(end!) ?? killedAt,
-      refuseMs: REFUSE_MS,
+      refuseMs,
     };
   }
 
@@ -209,6 +214,8 @@ const AT_REST = [
   "lentWindowBytes",
 ] as const;
 const REFUSE_MS = 1_000;
+const DEFAULT_REFUSE_MS = 30_000;
+const SLOW = "/slow";
 /** 8 s. */
 const [SLOW_BYTES, SLOW_PIECE_BYTES, SLOW_PIECE_MS] = [1_600_000, 8_192, 40];
 const CUTTING = new Set<Kind>(["master", "worker"]);

@@ -1,12 +1,12 @@
 import { type ChildProcess } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { request as ask } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../../testkit/waiting.js";
-import { overHttp1 } from "./clients.js";
+import { hashOf, overHttp1 } from "./clients.js";
 import { Service } from "./service.js";
 import { Store } from "./store.js";
 
@@ -84,7 +84,6 @@ class Writers {
   }
 }
 
-const hashOf = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 const digestOf = (target: string): string | undefined =>
   store.writes.find((one) => one.target === target)?.digest;
 

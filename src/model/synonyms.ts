@@ -10,7 +10,10 @@ export interface Synonym {
   readonly of: string;
   /** What else differs. */
   readonly note?: string;
-  /** What is set instead beside one of these fields: in a front end (`mode`), in options of TLS (`material`). */
+  /**
+   * What is set instead beside one of these fields: in a front end (`mode`), in a host (`publicName`), in options of TLS
+   * (`material`), in those of `Mode.tls` (`httpsPort`).
+   */
   readonly beside?: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +28,7 @@ const POLICY = {
   material: "policy: TlsPolicy.mozillaIntermediate()",
 };
 
-/** Whatever the value: who writes `true` and who writes `false` both find what they want. */
+/** Answers `true` and `false`. A text of `beside` stands between backticks. */
 const NO_HTTP = "httpPort: false` for no plain HTTP; without this field, plain HTTP is redirected to `https";
 
 export const SYNONYMS: readonly Synonym[] = [
@@ -33,7 +36,7 @@ export const SYNONYMS: readonly Synonym[] = [
     names: ["domain", "domains", "domainName", "domainNames", "host", "hosts", "hostname", "hostnames"],
     field: "serverNames",
     of: "a virtual server",
-    beside: { mode: "host.publicName", connectTimeoutMs: "url" },
+    beside: { mode: "host.publicName", publicName: "publicName", connectTimeoutMs: "url" },
   },
   {
     names: ["serverNames", "serverName", "serverAlias", "serverAliases", "aliases", "vhost", "fqdn"],
@@ -242,14 +245,14 @@ export const SYNONYMS: readonly Synonym[] = [
     field: "scheme",
     of: "a `redirect` action",
     note: "A virtual server on the http listener needs a route with this action.",
-    beside: { httpPort: NO_HTTP, mode: "mode: Mode.tls()" },
+    beside: { httpsPort: NO_HTTP, mode: "mode: Mode.tls()" },
   },
   {
     names: ["redirect", "redir", "return"],
     field: "action",
     of: "a route",
-    note: "`Action.redirect` makes a redirect.",
-    beside: { httpPort: NO_HTTP },
+    note: "A redirect is an action of type `redirect`.",
+    beside: { httpsPort: NO_HTTP, mode: "mode: Mode.tls()" },
   },
   { names: ["permanent", "statusCode", "code"], field: "status", of: "a `redirect` action" },
   { names: ["redirectTo", "forwardDomain", "to"], field: "host", of: "a `redirect` action" },

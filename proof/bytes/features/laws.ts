@@ -131,7 +131,7 @@ export class Sessions {
   judge(played: Played, happenings: readonly Happening[]): string[] {
     const { features, events } = this.scene;
     const { running, cookie, over } = played;
-    // Servers that fail requests are out for a while, and their sessions at others (docs/upstreams.md).
+    // Servers that fail requests are out for a while, and their sessions are at others (docs/upstreams.md).
     const fail = happenings.some(({ event, mayFrom }) => event.kind === "unanswered" && mayFrom <= over);
     if (!features.includes("sticky") || fail) return [];
     const server = running.arrivals.at(-1)?.server;

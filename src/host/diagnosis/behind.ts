@@ -47,7 +47,8 @@ async function lostServers(upstream: UpstreamConfig, status: number): Promise<Se
   if (failed.length < tried.length) {
     const misses = MISSES[status];
     if (misses === undefined) return undefined;
-    const fix = urls.every((url) => url.startsWith("unix:")) ? `${WRITABLE} ${READ_LOG}` : READ_LOG;
+    const isSocket = status === 502 && urls.every((url) => url.startsWith("unix:"));
+    const fix = isSocket ? `${WRITABLE} ${READ_LOG}` : READ_LOG;
     return { message: `upstream ${name} accepts connections from here, but ${misses}`, fix };
   }
   const tokens = [...new Set(failed.map(({ token }) => token))];
@@ -69,9 +70,9 @@ const MISSES: Readonly<Partial<Record<number, string>>> = {
   504: "does not respond in time",
 };
 
-/** Root may write to every socket. */
+/** A look as root says nothing of that: root may write to every socket. */
 export const WRITABLE =
-  "If the program runs, let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket.";
+  "Let the proxy's user write to the socket: by `service: { groups }`, or by the mode of the socket.";
 
 const READ_LOG =
   "Read the proxy's error log: the upstream may refuse the proxy's user, fail in TLS, or close connections early.";

@@ -58,7 +58,7 @@ function commonCause(row: ExpectedResponse, response: ReceivedResponse): Expecte
   const urls = urlsOf(upstream);
   // Of a port, a refusal says it all.
   const right = urls.startsWith("unix:")
-    ? ` ${WRITABLE}`
+    ? ` If the program runs: ${WRITABLE}`
     : urls.startsWith("https:")
       ? " If the program runs, the proxy's error log names the fault of its certificate."
       : "";

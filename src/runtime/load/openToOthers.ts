@@ -70,7 +70,7 @@ function lacks(kind: "file" | "directory", path: string, mode: bigint, way: Way)
 
 function closedPlace(place: string): Closed {
   return {
-    why: `it is in "${shown(place)}", and nothing from there is sent; remove the link or mount that leads there`,
+    why: `it is in "${shown(place)}", and nothing from there is sent; use another path, or remove the link or mount that leads there`,
   };
 }
 
