@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type TestProxy, startProxy } from "../../testkit/harness.js";
 import { exchange, type RawResponse } from "../../testkit/peers.js";
 import { publicFolder } from "../../testkit/publicFolder.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /**
  * What a local user who owns the served directory can have the proxy send to clients: nothing that this user could not
@@ -83,8 +84,10 @@ beforeEach(() => {
     execFileSync("chown", ["-R", `${APP}:${APP}`, at(symlinks)]);
   }
 });
-afterEach(() => {
-  for (const path of mounted.splice(0)) execFileSync("umount", [path]);
+afterEach(async () => {
+  // The proxy may close a file that it has just refused after its response.
+  for (const path of mounted.splice(0))
+    await eventually(() => spawnSync("umount", [path]).status === 0, `to unmount ${path}`);
   for (const symlinks of SYMLINKS) fs.rmSync(at(symlinks), { recursive: true, force: true });
 });
 
