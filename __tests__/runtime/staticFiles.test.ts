@@ -318,7 +318,7 @@ describe("what does not exist or may not be read", () => {
         level: "error",
         message:
           `"${join(media, "zero")}" is not open to others: it is in "/dev", and nothing from there is sent; ` +
-          "remove the link or mount that leads there",
+          "use another path, or remove the link or mount that leads there",
       },
     ]);
   });
