@@ -144,9 +144,9 @@ const LEADS: Leads = {
       ...(restBelow(route, route.path as NormalisedPath) === "" ? [`redirect to ${route.path}/`] : []),
     ].join(", "),
   }),
-  redirect: (_, __, action) => {
+  redirect: (_, { path: own }, action) => {
     const { status, scheme, host = SAME_HOST, path = "(same path)", keep } = action;
-    const kept = { nothing: "", query: " (same query)", rest: " (same rest)" }[keep];
+    const kept = { nothing: "", query: " (same query)", rest: ` (with what follows ${own})` }[keep];
     const text = `${status} to ${scheme}://${urlAuthority(scheme, host, redirectPort(action))}${path}${kept}`;
     return { kind: "redirect", text, detail: "" };
   },
