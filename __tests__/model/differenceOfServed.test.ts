@@ -163,6 +163,28 @@ test("whatever a request gets that it did not get is named", () => {
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(50);
 });
 
+test("a redirect that keeps the rest of the path leads elsewhere from another route", () => {
+  const [old, now] = ["/", "/a"].map((path) => {
+    const action = { type: "redirect", host: "a.test", path: "/elsewhere", keep: "rest" } as const;
+    const config = parseConfig({
+      version: 1,
+      listeners: [{ name: "l", address: "0.0.0.0", port: 80, protocol: "http" }],
+      virtualServers: [
+        {
+          ...{ name: "v", serverNames: ["_"], default: true, listeners: ["l"] },
+          routes: [{ name: "r", path, match: "prefix", action }],
+        },
+      ],
+    });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    return config.value;
+  }) as [ProxyConfig, ProxyConfig];
+  const request = { address: "192.0.2.1", port: 80, name: "a.test", path: "/a/b" };
+  expect(served(old, request)).not.toBe(served(now, request));
+  const named = differences(old, now).filter(({ ways = [] }) => ways.some((way) => names(way, request)));
+  expect(named.map(({ id }) => id)).toContain("way.own-response");
+});
+
 test("a config does not differ from itself", () => {
   fc.assert(
     fc.property(configs, (config) => expect(differences(config, config)).toEqual([])),

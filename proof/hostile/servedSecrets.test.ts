@@ -85,7 +85,7 @@ beforeEach(() => {
   }
 });
 afterEach(async () => {
-  // The proxy may close a file that it has just refused after its response.
+  // The proxy may close a refused file only after its response.
   for (const path of mounted.splice(0))
     await eventually(() => spawnSync("umount", [path]).status === 0, `to unmount ${path}`);
   for (const symlinks of SYMLINKS) fs.rmSync(at(symlinks), { recursive: true, force: true });

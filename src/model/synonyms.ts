@@ -15,6 +15,8 @@ export interface Synonym {
    * (`material`), in those of `Mode.tls` (`httpsPort`).
    */
   readonly beside?: Readonly<Record<string, string>>;
+  /** What is to know about that. */
+  readonly besideNote?: string;
 }
 
 const PROXY_ACTION = "a `proxy` action";
@@ -28,8 +30,10 @@ const POLICY = {
   material: "policy: TlsPolicy.mozillaIntermediate()",
 };
 
-/** Answers `true` and `false`. A text of `beside` stands between backticks. */
-const NO_HTTP = "httpPort: false` for no plain HTTP; without this field, plain HTTP is redirected to `https";
+const OF_TLS_MODE = {
+  beside: { httpsPort: "httpPort", mode: "mode: Mode.tls()" },
+  besideNote: "Plain HTTP is redirected to `https` unless `httpPort` is `false`.",
+};
 
 export const SYNONYMS: readonly Synonym[] = [
   {
@@ -245,14 +249,14 @@ export const SYNONYMS: readonly Synonym[] = [
     field: "scheme",
     of: "a `redirect` action",
     note: "A virtual server on the http listener needs a route with this action.",
-    beside: { httpsPort: NO_HTTP, mode: "mode: Mode.tls()" },
+    ...OF_TLS_MODE,
   },
   {
     names: ["redirect", "redir", "return"],
     field: "action",
     of: "a route",
     note: "A redirect is an action of type `redirect`.",
-    beside: { httpsPort: NO_HTTP, mode: "mode: Mode.tls()" },
+    ...OF_TLS_MODE,
   },
   { names: ["permanent", "statusCode", "code"], field: "status", of: "a `redirect` action" },
   { names: ["redirectTo", "forwardDomain", "to"], field: "host", of: "a `redirect` action" },

@@ -29,11 +29,15 @@ const PLAYS: Readonly<Record<PlannedEvent["kind"], Play>> = {
     const one = stage.servers[server]!;
     const queue =
       one.carrier === "unix" && away === "full" ? await FullListenQueue.make(one.path) : undefined;
-    happening.mayFrom = now();
-    await one.kill();
-    queue?.takePlace();
-    await sleep(forMs);
-    queue?.end();
+    try {
+      // Until now, the server was there.
+      happening.mayFrom = now();
+      await one.kill();
+      queue?.takePlace();
+      await sleep(forMs);
+    } finally {
+      queue?.end();
+    }
     await one.up();
   },
 

@@ -38,14 +38,17 @@ export function unknownNameFix(name: string, level: Level): { readonly fix?: str
 
 const OWNERS_MAX = 3;
 
-function synonymFix({ field, of, note, beside = {} }: Synonym, level: Level): string {
+function synonymFix({ field, of, note, beside = {}, besideNote }: Synonym, level: Level): string {
   const prop = Object.keys(beside).find((name) => level.names.includes(name));
-  if (prop !== undefined) return `Use \`${beside[prop]}\`.`;
+  if (prop !== undefined) return withNote(`Use \`${beside[prop]}\`.`, besideNote);
   const place = places().find(({ words }) => words === of)!;
   const way = wayTo(place, level);
   const use = way === undefined ? `Use \`${field}\` of ${of}.` : `Use \`${[...way, field].join(".")}\`.`;
-  return note === undefined ? use : `${use} ${note}`;
+  return withNote(use, note);
 }
+
+const withNote = (text: string, note: string | undefined): string =>
+  note === undefined ? text : `${text} ${note}`;
 
 /** The field of this name in an object of the level's. */
 function reachedFrom(level: Level, name: string): string | undefined {
