@@ -1,10 +1,7 @@
 import { laboratory, numberOf } from "../../testkit/laboratory.js";
-import { runTransfers } from "./transfer.js";
+import { DISK_WRITTEN_MAX, MEMORY_GROWTH_MAX, runTransfers } from "./transfer.js";
 
 const GIB = 2 ** 30;
-/** Larger than any window or buffer, far smaller than the file. */
-const MEMORY_GROWTH_MAX = 256 * 2 ** 20;
-const DISK_WRITTEN_MAX = 2 ** 20;
 
 laboratory(
   "npm run big-transfer: large files up and down over TLS, with checksums, memory and disk watched",
