@@ -5,16 +5,18 @@ import {
   type Timeline,
   type ClientScript,
   type ExchangeScript,
+  HOST,
   HTTP2_PIECE_BYTES_MAX,
+  OWN_HOSTS,
   type Protocol,
   type Splits,
+  STRANGE_HOSTS,
   type Target,
   type TunnelScript,
 } from "../wire/timeline.js";
-import { isBroken } from "../wire/faults.js";
+import { isGivenUp, isOverLimit, isSpent } from "../wire/faults.js";
+import { bordersOf } from "./borders.js";
 import { responseBy, FINE_BYTES, lengthBy } from "./generateResponse.js";
-import { http2Turns } from "../wire/http2Input.js";
-import { http1Turns, LANE_MIN } from "../wire/http1Input.js";
 import { TARGETS } from "./targets.js";
 
 /** Of so many cases, the first are one small case that is split at another border in each, as many as it has. */
@@ -42,27 +44,6 @@ export function caseAt(seed: number, index: number): Timeline {
   return { index, together: false, clients };
 }
 
-/**
- * Where the input of a case's first client is split: at every byte; of HTTP/2 at every frame, and the bytes around it.
- */
-function bordersOf(index: number, client: ClientScript): number[] {
-  const turns = (client.protocol === "h2" ? http2Turns : http1Turns)(index, 0, client, LANE_MIN);
-  const borders = new Set<number>();
-  let from = 0;
-  for (const { bytes } of turns.flatMap(({ parts }) => parts)) {
-    const to = from + bytes.length;
-    if (client.protocol !== "h2") for (let at = from; at < to; at++) borders.add(at);
-    else for (const at of BESIDE_FRAME) if (at < bytes.length) borders.add(from + at);
-    if (client.protocol === "h2") borders.add(to - 1);
-    from = to;
-  }
-  borders.delete(0);
-  return [...borders].sort((a, b) => a - b);
-}
-
-/** Before a frame, within its head (RFC 9113, 4.1), after that, and in the payload's first bytes. */
-const BESIDE_FRAME = [0, 1, 3, 8, 9, 10];
-
 class Maker {
   constructor(private readonly chance: Random) {}
 
@@ -71,6 +52,7 @@ class Maker {
     if (chance.is(0.1)) return { together: true, clients: this.waitingClients() };
     if (chance.is(0.02))
       return { together: chance.is(0.5), clients: [this.hastyClient(), this.client("http")] };
+    if (chance.is(0.02)) return { together: true, clients: [this.quittingClient(), this.client("http")] };
     const count = chance.of(1, 2, 2, 3);
     const clients = Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2")));
     // What is done to a connection that is used again differs from what is done to a new one.
@@ -114,13 +96,15 @@ class Maker {
       ...({ status: 200, flaw: "none", then: "keep", when: "complete", held: "no" } as const),
       ...({ informational: [], apart: false, framing: "length" } as const),
     };
-    const plain = { method: "GET", to: this.kept(), upgrade: false, expect: "none" } as const;
+    const called = { method: "GET", to: this.kept(), ...PLAINLY_CALLED } as const;
+    const plain = { ...called, upgrade: false, expect: "none" } as const;
     return {
       protocol: "http",
       pipelined: false,
       splits: { kind: "joined" },
       abort: undefined,
       windowBytes: 65_535,
+      stays: false,
       exchanges: [{ ...plain, body: undefined, tunnel, response: kept }],
     };
   }
@@ -161,6 +145,25 @@ class Maker {
     };
   }
 
+  /** Gives up many requests of one kind, and stays until the proxy has stopped them. */
+  private quittingClient(): ClientScript {
+    const { chance } = this;
+    const { exchanges, ...warming } = this.warmingClient();
+    const client = { ...warming, protocol: "h2", pipelined: chance.is(0.5), stays: true, exchanges } as const;
+    const end = chance.of<BodyScript["end"]>("never", "never", "reset", "last");
+    for (;;) {
+      const given = this.exchange("h2", true, false, TARGETS.limited);
+      const { upgrade, expect, body } = given;
+      const isStopped = isSpent(client, given) && (end !== "never" || isOverLimit(given));
+      if (upgrade || expect !== "none" || body?.end !== end || !isStopped) continue;
+      const response = { ...exchanges[0]!.response, when: given.response.when };
+      return {
+        ...client,
+        exchanges: Array.from({ length: 60 + chance.upTo(60) }, () => ({ ...given, response })),
+      };
+    }
+  }
+
   /** One client with one or two small exchanges, and another that would get what the first left behind. */
   smallClients(protocol: Protocol): [ClientScript, ClientScript] {
     const small = (client: ClientScript): ClientScript => ({
@@ -168,6 +171,7 @@ class Maker {
       abort: undefined,
       exchanges: client.exchanges.slice(0, 2).map((exchange) => ({
         ...unheld(exchange),
+        ...PLAINLY_CALLED,
         to: exchange.to.responder === "lane" ? exchange.to : TARGETS.plain,
         tunnel: { ...exchange.tunnel, up: Math.min(exchange.tunnel.up, SMALL_BYTES) },
         body: exchange.body === undefined ? undefined : smaller(exchange.body),
@@ -195,6 +199,7 @@ class Maker {
       splits: this.splits(),
       abort,
       windowBytes: chance.of(65_535, 65_535, smallWindow(exchanges), 1_000_000),
+      stays: false,
       exchanges,
     };
     return { ...client, exchanges: exchanges.map((exchange) => this.given(client, exchange)) };
@@ -210,13 +215,23 @@ class Maker {
   private target(): Target {
     const { chance } = this;
     if (chance.is(0.6)) return this.kept();
-    const own = ["large", "small", "fixed", "elsewhere"] as const;
+    const own = ["large", "small", "fixed", "elsewhere", "status"] as const;
     return TARGETS[chance.of("limited", "limited", "limited", "timed", "narrow", "tight", "deaf", ...own)];
   }
 
   /** A route whose upstream's connections are used again without limits. */
   private kept(): Target {
     return TARGETS[this.chance.of("plain", "plain", "secure", "unix")];
+  }
+
+  private called(protocol: Protocol): Pick<ExchangeScript, "host" | "absolute"> {
+    const { chance } = this;
+    const host = chance.is(0.7)
+      ? HOST
+      : chance.is(0.5)
+        ? chance.of(...OWN_HOSTS)
+        : chance.of(...STRANGE_HOSTS);
+    return { host, absolute: protocol !== "h2" && chance.is(0.1) };
   }
 
   private splits(): Splits {
@@ -262,6 +277,7 @@ class Maker {
     return {
       method,
       to,
+      ...this.called(protocol),
       upgrade,
       expect: body !== undefined && chance.is(0.12) ? chance.of("sends", "waits") : "none",
       body,
@@ -336,6 +352,8 @@ class Maker {
   }
 }
 
+const PLAINLY_CALLED = { host: HOST, absolute: false } as const;
+
 /** The rest of the body never comes, and the connection stays. */
 const SILENT = { end: "never", off: 0, flaw: "none" } as const;
 
@@ -343,24 +361,6 @@ const unheld = (exchange: ExchangeScript): ExchangeScript => ({
   ...exchange,
   response: { ...exchange.response, held: "no" },
 });
-
-/** Whether an exchange ends without its response, however long that takes. */
-function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
-  const { abort, pipelined, exchanges, protocol } = client;
-  const { body, to, expect } = exchange;
-  const waits = exchanges.some(({ expect, upgrade }) => expect === "waits" || upgrade);
-  // Who only ends its side gets a response all the same, and nobody looks for an end behind a request that waits.
-  const isSeen = exchanges.length === 1 || (pipelined && protocol === "h2");
-  if (abort !== undefined) return "sent" in abort.after && abort.how !== "half" && isSeen && !waits;
-  // Who waits for a 100 may be silent.
-  const untimed = to.bodyTimeoutMs === undefined || expect !== "none";
-  if (protocol === "h2" && body?.end === "never" && untimed) return false;
-  // Nobody asks for a body of no bytes: who waits to be asked never sends what is too much.
-  if (expect === "waits" && body?.bytes === 0) return false;
-  // Behind a length over HTTP/1.1, what is too much is no part of the request.
-  const isBehind = protocol !== "h2" && body?.framing === "length" && body.off > 0;
-  return isBroken(client, exchange) && !exchange.upgrade && !isBehind;
-}
 
 const smaller = (body: BodyScript): BodyScript => {
   const bytes = Math.min(body.bytes, SMALL_BYTES);

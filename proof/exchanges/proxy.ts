@@ -11,6 +11,7 @@ import { Watched } from "../../testkit/level.js";
 import { FILLED_MEMORY } from "../../testkit/sharedBundle.js";
 import { LANE_MIN } from "../wire/http1Input.js";
 import { Lane } from "../wire/lane.js";
+import { HOST, STREAM_RESETS_PER_SECOND_MAX } from "../wire/timeline.js";
 import { FILES, routeOf, TARGETS, upstreamOf } from "./targets.js";
 
 /**
@@ -118,10 +119,16 @@ function withLanes(config: ProxyConfigInput, lanes: readonly Lane[], other: Upst
   const routes = lanes.flatMap(({ number }) =>
     Object.values(TARGETS).map((to) => routeOf(number, to, join(logs, "../media"))),
   );
+  const listeners = config.listeners.filter(({ name }) => name !== "redirect").map(({ name }) => name);
+  // Whatever host is asked for, its routes respond.
+  const others = config.virtualServers.map((server) =>
+    listeners.some((name) => server.listeners?.includes(name)) ? { ...server, default: false } : server,
+  );
   const here = { name: "here", path: "/here", action: { type: "respond" as const, status: 200 } };
   return {
     ...config,
     workers: 1,
+    limits: { ...config.limits, streamResetsPerSecondMax: STREAM_RESETS_PER_SECOND_MAX },
     logs: { access: "off", error: { path: join(logs, ERROR_LOG) } },
     upstreams: [
       ...(config.upstreams ?? []),
@@ -140,11 +147,12 @@ function withLanes(config: ProxyConfigInput, lanes: readonly Lane[], other: Upst
     virtualServers: [
       {
         name: "exchanges",
-        serverNames: ["h"],
-        listeners: config.listeners.filter(({ name }) => name !== "redirect").map(({ name }) => name),
+        serverNames: [HOST],
+        listeners,
+        default: true,
         routes: [...routes, here],
       },
-      ...config.virtualServers,
+      ...others,
     ],
   };
 }

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type {
-  BodyScript,
-  Timeline,
-  ClientScript,
-  ExchangeScript,
-  ResponsePlan,
-  TunnelScript,
+import {
+  type BodyScript,
+  type Timeline,
+  type ClientScript,
+  type ExchangeScript,
+  HOST,
+  type ResponsePlan,
+  type TunnelScript,
 } from "../wire/timeline.js";
 import { TARGETS } from "./targets.js";
 
@@ -46,10 +47,14 @@ function* smallerExchanges(exchange: ExchangeScript): Generator<ExchangeScript> 
 const PLAIN_CLIENT = {
   abort: undefined,
   pipelined: false,
+  stays: false,
   splits: { kind: "joined" },
   windowBytes: 65_535,
 } as const;
-const PLAIN_EXCHANGE = { method: "GET", to: TARGETS.plain, upgrade: false, expect: "none" } as const;
+const PLAIN_EXCHANGE = {
+  ...({ method: "GET", to: TARGETS.plain, upgrade: false, expect: "none" } as const),
+  ...{ host: HOST, absolute: false },
+};
 const PLAIN_RESPONSE = {
   ...({ flaw: "none", held: "no", informational: [], status: 200, then: "keep", when: "complete" } as const),
   ...{ apart: false, bytes: 10, piece: 10 },

@@ -15,7 +15,8 @@ export type TargetName =
   | "large"
   | "small"
   | "fixed"
-  | "elsewhere";
+  | "elsewhere"
+  | "status";
 
 const LIMITED_BYTES = 100;
 /** Short, for many are waited for; longer than a client is held up where it is not to time out. */
@@ -50,6 +51,7 @@ export const TARGETS: Readonly<Record<TargetName, Target>> = {
   small: { letter: "s", responder: "file", own: { status: 200, body: files.bytes(SMALL_BYTES) } },
   fixed: { letter: "f", responder: "proxy", own: { status: 200, body: Buffer.from(FIXED) } },
   elsewhere: { letter: "r", responder: "proxy", own: { status: 307, body: undefined } },
+  status: { letter: "o", responder: "proxy", own: { status: 200, body: undefined }, ownHostsOnly: true },
 };
 
 /** Name of the upstream of a route. */
@@ -60,7 +62,7 @@ export function upstreamOf(lane: number, { responder, narrow, carrier = "tcp" }:
 
 /** The route of a lane. @param folder where the files lie, in a directory each */
 export function routeOf(lane: number, to: Target, folder: string): RouteInput {
-  const { letter, responder, bodyBytesMax, bodyTimeoutMs, own } = to;
+  const { letter, responder, bodyBytesMax, bodyTimeoutMs, own, ownHostsOnly } = to;
   const route = {
     name: `${letter}${lane}`,
     path: `/${letter}${lane}`,
@@ -70,6 +72,7 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
   if (responder === "file")
     return { ...route, action: { type: "staticFiles", directory: `${folder}/${letter}` } };
   if (responder !== "proxy") return { ...route, action: { type: "proxy", upstream: upstreamOf(lane, to) } };
+  if (ownHostsOnly) return { ...route, action: { type: "status", allow: ["127.0.0.1"] } };
   if (own!.body === undefined)
     return { ...route, action: { type: "redirect", status: 307, host: "elsewhere.test" } };
   return { ...route, action: { type: "respond", status: own!.status, body: own!.body.toString() } };

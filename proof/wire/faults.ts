@@ -41,6 +41,10 @@ export function isBroken(client: ClientScript, exchange: ExchangeScript): boolea
   return !isComplete(client, body) || tooLong || isRefused(client, exchange) || isOverLimit(exchange);
 }
 
+/** Whether its stream has to be reset, by either side: it does not end as it says. */
+export const isSpent = (client: ClientScript, { body }: ExchangeScript): boolean =>
+  body !== undefined && (!isComplete(client, body) || body.off > 0);
+
 /** Whether an upstream closes a connection that may be in use again by then. */
 export const quits = ({ response }: ExchangeScript): boolean =>
   response.flaw === "late" ||
@@ -93,4 +97,22 @@ export function isUnasked(client: ClientScript, exchange: ExchangeScript): boole
   const { status } = exchange.response;
   if (!isUpgrade(client, exchange)) return status === 101;
   return client.protocol === "h2" && status >= 200 && status < 300;
+}
+
+/** Whether an exchange ends without its response, however long that takes. */
+export function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
+  const { abort, pipelined, exchanges, protocol } = client;
+  const { body, to, expect } = exchange;
+  const waits = exchanges.some(({ expect, upgrade }) => expect === "waits" || upgrade);
+  // Who only ends its side gets a response all the same, and nobody looks for an end behind a request that waits.
+  const isSeen = exchanges.length === 1 || (pipelined && protocol === "h2");
+  if (abort !== undefined) return "sent" in abort.after && abort.how !== "half" && isSeen && !waits;
+  // Who waits for a 100 may be silent.
+  const untimed = to.bodyTimeoutMs === undefined || expect !== "none";
+  if (protocol === "h2" && body?.end === "never" && untimed) return false;
+  // Nobody asks for a body of no bytes: who waits to be asked never sends what is too much.
+  if (expect === "waits" && body?.bytes === 0) return false;
+  // Behind a length over HTTP/1.1, what is too much is no part of the request.
+  const isBehind = protocol !== "h2" && body?.framing === "length" && body.off > 0;
+  return isBroken(client, exchange) && !exchange.upgrade && !isBehind;
 }

@@ -4,10 +4,12 @@ import {
   type BodyScript,
   type ClientScript,
   type ExchangeScript,
+  HOST,
   idOf,
   isUpgrade,
   oneByteChunks,
   pathOf,
+  STRANGE_HOSTS,
 } from "./timeline.js";
 import { type Awaited, headText } from "./case.js";
 
@@ -85,10 +87,11 @@ export function http1Turns(index: number, c: number, client: ClientScript, lane:
 }
 
 function http1Head(exchange: ExchangeScript, id: string, lane: number): string {
-  const { method, body, expect, upgrade } = exchange;
+  const { method, body, expect, upgrade, host, absolute } = exchange;
+  const other = host === HOST ? STRANGE_HOSTS[0] : HOST;
   return headText(
-    `${method} ${pathOf(lane, id, exchange.to)} HTTP/1.1`,
-    "Host: h",
+    `${method} ${absolute ? `http://${host}` : ""}${pathOf(lane, id, exchange.to)} HTTP/1.1`,
+    `Host: ${absolute ? other : host}`,
     `X-Id: ${id}`,
     ...(upgrade ? ["Connection: Upgrade", "Upgrade: websocket"] : []),
     ...(expect === "none" ? [] : ["Expect: 100-continue"]),

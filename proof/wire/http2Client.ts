@@ -7,8 +7,10 @@ import {
   FrameSplitter,
   type ReceivedFrame,
 } from "../../testkit/http2RawClient.js";
+import { ErrorCode } from "../../src/runtime/codec/http2/protocol.js";
 import { HpackDecoder } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { isUpgrade, type ClientScript } from "./timeline.js";
+import { isSpent } from "./faults.js";
 import type { Outcome } from "./responses.js";
 import { Client, isTimedOut, type Ports } from "./scriptedClient.js";
 import { streamOf } from "./http2Input.js";
@@ -17,6 +19,8 @@ import { type Field, fieldValue, Violation } from "../../testkit/messages.js";
 
 const CONNECTION_WINDOW_BYTES = 65_535;
 const LAST_STREAM_MAX = 0x7fff_ffff;
+/** Resets that do not say that the client gave up its request. */
+const EXCUSED = new Set([ErrorCode.InternalError, ErrorCode.RefusedStream, ErrorCode.Http11Required]);
 
 /** A client over HTTP/2, which reads frames strictly; field blocks by the proxy's own decoder, which h2spec tests. */
 export class Http2Client extends Client {
@@ -25,6 +29,8 @@ export class Http2Client extends Client {
   private readonly windows: number[];
   private connectionWindow = CONNECTION_WINDOW_BYTES;
   private settled = false;
+  /** Its PING got a response. */
+  private answered = false;
   /** The last stream that is served. */
   private lastServed = LAST_STREAM_MAX;
 
@@ -34,10 +40,13 @@ export class Http2Client extends Client {
   }
 
   protected override get done(): boolean {
+    if (this.script.stays && !this.answered) return false;
     return this.script.exchanges.every((exchange, e) => {
       const end = exchange.body?.end;
-      const left = end === "never" && this.settled && !isTimedOut(exchange);
-      return this.outcomes[e]!.end !== "none" || end === "reset" || left;
+      if (end === "reset") return true;
+      const stays = this.script.stays && isSpent(this.script, exchange);
+      if (stays) return this.stopped.has(e) || this.refuses(e);
+      return this.outcomes[e]!.end !== "none" || (end === "never" && this.settled && !isTimedOut(exchange));
     });
   }
 
@@ -66,11 +75,13 @@ export class Http2Client extends Client {
     if (type === Frame.SETTINGS && (flags & ACK) === 0) {
       this.settled = true;
       this.control(frame(Frame.SETTINGS, ACK, 0, ""));
-    } else if (type === Frame.PING && (flags & ACK) === 0) this.control(frame(Frame.PING, ACK, 0, payload));
+    } else if (type === Frame.PING && (flags & ACK) !== 0) this.answered = true;
+    else if (type === Frame.PING) this.control(frame(Frame.PING, ACK, 0, payload));
     else if (type === Frame.HEADERS) this.headers(flags, this.stream(stream), payload);
     else if (type === Frame.DATA) this.data(flags, stream, payload);
     else if (type === Frame.RST_STREAM) {
-      const [, outcome] = this.stream(stream);
+      const [e, outcome] = this.stream(stream);
+      if (!EXCUSED.has(payload.readUInt32BE(0))) this.stopped.add(e);
       // Behind a whole response it only stops the body (RFC 9113, 8.1).
       if (outcome.end === "none") outcome.end = "cut";
     } else if (type === Frame.GOAWAY) this.goaway(payload.readUInt32BE(0), payload.readUInt32BE(4));
@@ -80,7 +91,9 @@ export class Http2Client extends Client {
 
   /** What it says is not served gets no response. */
   private goaway(last: number, error: number): void {
-    if (error !== 0 && this.script.abort === undefined) throw new Violation(`GOAWAY with error ${error}`);
+    if (error === ErrorCode.EnhanceYourCalm) this.calmed = true;
+    else if (error !== 0 && this.script.abort === undefined)
+      throw new Violation(`GOAWAY with error ${error}`);
     this.lastServed = Math.min(this.lastServed, last);
     for (const [e, outcome] of this.outcomes.entries())
       if (this.refuses(e) && outcome.end === "none") outcome.end = "cut";

@@ -34,15 +34,18 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
     bytes,
     wholeWith: undefined,
   }));
+  // Its response comes after everything that the frames before it lead to at once.
+  const ping = { exchange: 0, bytes: frame(Frame.PING, 0, 0, Buffer.alloc(8)), wholeWith: undefined };
+  const end: Turn[] = client.stays ? [{ after: undefined, parts: [ping] }] : [];
   const streams = client.exchanges.map((exchange, e) =>
     streamTurns(client, exchange, e, idOf(index, c, e), lane),
   );
   if (client.pipelined) {
     const first = alternating(streams.map(([turn]) => turn!.parts));
     const later = streams.flatMap(([, ...turns]) => turns);
-    return [{ after: undefined, parts: [...start, ...first] }, ...later];
+    return [{ after: undefined, parts: [...start, ...first] }, ...later, ...end];
   }
-  return streams.flatMap(([first, ...later], e): Turn[] => [
+  const turns = streams.flatMap(([first, ...later], e): Turn[] => [
     e === 0
       ? { after: undefined, parts: [...start, ...first!.parts] }
       : {
@@ -51,6 +54,7 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
         },
     ...later,
   ]);
+  return [...turns, ...end];
 }
 
 /** A stream that the client leaves open, or resets, may never get a response. */
@@ -102,7 +106,7 @@ function fieldsOf(exchange: ExchangeScript, id: string, lane: number): [string, 
   return [
     [":method", upgrade ? "CONNECT" : method],
     [":scheme", "https"],
-    [":authority", "h"],
+    [":authority", exchange.host],
     [":path", pathOf(lane, id, exchange.to)],
     ...(upgrade ? [[":protocol", "websocket"] satisfies [string, string]] : []),
     ["x-id", id],

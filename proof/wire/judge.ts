@@ -8,6 +8,8 @@ import {
   isBodiless,
   isComplete,
   opensTunnel,
+  STRANGE_HOSTS,
+  STREAM_RESETS_PER_SECOND_MAX,
 } from "./timeline.js";
 import type { Outcome } from "./responses.js";
 import type { Client } from "./scriptedClient.js";
@@ -19,6 +21,7 @@ import {
   isOverLimit,
   isRefused,
   isRepeatable,
+  isSpent,
   mayTimeOut,
   quits,
 } from "./faults.js";
@@ -55,8 +58,31 @@ export function judge(played: Timeline, clients: readonly Client[], seen: readon
       return [...judgeUpstream(facts), ...judgeClient(facts)].map((fault) => `${id}: ${fault}`);
     });
     const more = client.outcomes.slice(script.exchanges.length).flatMap((outcome) => extra(script, outcome));
-    return [...client.violations.map((fault) => `${played.index}.${c}: ${fault}`), ...found, ...more];
+    const reached = (e: number): boolean => seen.some(({ id }) => id === idOf(played.index, c, e));
+    const whole = [...client.violations, ...judgeGivenUp(script, client, reached)];
+    return [...whole.map((fault) => `${played.index}.${c}: ${fault}`), ...found, ...more];
   });
+}
+
+/** With six times as many resets as may come in a second a client is told to calm down, whatever it gave up, and nobody else. */
+function judgeGivenUp(
+  script: ClientScript,
+  { calmed, stopped, outcomes, lastedMs }: Client,
+  reached: (exchange: number) => boolean,
+): string[] {
+  const { exchanges, abort } = script;
+  const most = 6 * STREAM_RESETS_PER_SECOND_MAX;
+  const spent = exchanges.filter((exchange) => isSpent(script, exchange)).length;
+  if (calmed) return spent > most ? [] : [`told to calm down, though only ${spent} requests are given up`];
+  // Those that wait are reset at a quarter of the cost.
+  const costs = exchanges.map(({ body }, e) =>
+    stopped.has(e) ? 1 : script.protocol !== "h2" || body?.end !== "reset" ? 0 : reached(e) ? 1 : 1 / 4,
+  );
+  const cost = costs.reduce<number>((sum, one) => sum + one, 0);
+  const completed = outcomes.filter((outcome, e) => outcome.complete && !stopped.has(e)).length;
+  const forgiven = completed + STREAM_RESETS_PER_SECOND_MAX * (1 + lastedMs / 1_000);
+  if (abort !== undefined || cost <= most + forgiven) return [];
+  return [`not told to calm down after resets of ${cost} requests, ${stopped.size} of them by the proxy`];
 }
 
 interface Facts {
@@ -167,10 +193,14 @@ function isTunnelUnopened({ exchange, script, outcome }: Facts): boolean {
 
 /** The status of a route to which the proxy responds without an upstream. */
 function ownStatus({ exchange, script }: Facts): number {
-  const { own, responder } = exchange.to;
+  const { own, responder, ownHostsOnly } = exchange.to;
   const connects = script.protocol === "h2" && exchange.upgrade;
   const method = connects ? "CONNECT" : exchange.method;
-  return responder === "file" && method !== "GET" && method !== "HEAD" ? 405 : own!.status;
+  // A page elsewhere whose name leads to the proxy would read it (DNS rebinding).
+  const isStrange = (STRANGE_HOSTS as readonly string[]).includes(exchange.host);
+  if (ownHostsOnly && isStrange && script.protocol === "http") return 421;
+  const isRead = method === "GET" || method === "HEAD";
+  return (responder === "file" || ownHostsOnly) && !isRead ? 405 : own!.status;
 }
 
 /** The response of such a route. */

@@ -98,7 +98,12 @@ export class Lane {
 
   /** Waits until nothing is under way. @returns what still is, if it does not end */
   private async rest(played: Timeline, patienceMs: number): Promise<string | undefined> {
-    if (played.clients.some(({ abort }) => abort !== undefined)) await this.read();
+    if (played.clients.some(({ abort, stays }) => abort !== undefined || stays)) {
+      await this.read();
+      // Node accepts one connection in a turn, and each request may have had its own.
+      const requests = played.clients.reduce((sum, { exchanges }) => sum + exchanges.length, 0);
+      for (let i = 0; i < requests; i++) await setImmediate();
+    }
     const deadline = Date.now() + patienceMs;
     const come = async (): Promise<string | undefined> => {
       while (this.upstream.busy !== undefined && Date.now() < deadline) await sleep(1);

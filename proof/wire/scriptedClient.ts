@@ -35,6 +35,10 @@ export abstract class Client extends Accepted {
   readonly whole = new Set<number>();
   /** It ended its side before it had all responses: over TLS, or the upstream took longer than the proxy then waits. */
   forsaken = false;
+  /** Over HTTP/2: exchanges that the proxy reset for what the client did, and whether it was told to calm down. */
+  readonly stopped = new Set<number>();
+  calmed = false;
+  lastedMs = 0;
   /** Resolves when it sends nothing more, and waits for nothing that the proxy does by itself. */
   readonly quiet: Promise<void>;
   private becomeQuiet: () => void = () => undefined;
@@ -73,6 +77,7 @@ export abstract class Client extends Accepted {
    * @param patienceMs what neither sends nor receives a byte for so long hangs
    */
   async play(patienceMs: number): Promise<void> {
+    const begun = performance.now();
     this.hangs = globalThis.setTimeout(() => {
       this.violations.push(`hangs: ${this.describe()}`);
       this.socket.destroy();
@@ -89,6 +94,7 @@ export abstract class Client extends Accepted {
     await this.comes(() => false);
     // TLS 1.2: who gets a close_notify writes nothing more (RFC 5246, 7.2.1).
     const isCut = this.script.protocol === "https" && this.leftAt !== Infinity;
+    this.lastedMs = performance.now() - begun;
     this.forsaken = isCut || performance.now() - this.leftAt >= HALF_CLOSED_MS;
     clearTimeout(this.hangs);
   }

@@ -32,6 +32,8 @@ export interface Target {
   readonly carrier?: Carrier;
   /** Its upstream has one connection at a time, for which requests wait. */
   readonly narrow?: boolean;
+  /** It shows the proxy itself, and over plain HTTP only under a host that no stranger can own. */
+  readonly ownHostsOnly?: true;
   /** The response of the proxy without an upstream. */
   readonly own?: { readonly status: number; readonly body: Buffer | undefined };
 }
@@ -43,6 +45,8 @@ export interface ClientScript {
   readonly splits: Splits;
   /** The client leaves before it is done. */
   readonly abort: Abort | undefined;
+  /** Over HTTP/2: stays until the proxy has stopped what was given up. */
+  readonly stays: boolean;
   /** Initial window of streams over HTTP/2. */
   readonly windowBytes: number;
   readonly exchanges: readonly ExchangeScript[];
@@ -71,6 +75,10 @@ export interface ExchangeScript {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "OPTIONS";
   /** Which route it is for. */
   readonly to: Target;
+  /** What it calls the proxy. */
+  readonly host: string;
+  /** Over HTTP/1.1 that is in the target, and `Host`, which does not count then, is another (RFC 9112, 3.2.2). */
+  readonly absolute: boolean;
   /** Asks for a WebSocket: HTTP/1.1 Upgrade, or extended CONNECT (RFC 8441). */
   readonly upgrade: boolean;
   /** `Expect: 100-continue`; `waits` if the body is held back until 100. */
@@ -146,6 +154,14 @@ export type ResponseFlaw =
 /** More informational responses than the proxy takes before the final one. */
 export const INFORMATIONAL_MAX = 16;
 
+/** As it is configured: few, so that few requests make a flood. */
+export const STREAM_RESETS_PER_SECOND_MAX = 4;
+
+/** Hosts that requests are for: those that no stranger can own, and those of a stranger. */
+export const HOST = "h";
+export const OWN_HOSTS = [HOST, "h:8080", "127.0.0.1", "[::1]:80", "localhost"] as const;
+export const STRANGE_HOSTS = ["rebound.test", "h.rebound.test:80", "127.0.0.1.rebound.test"] as const;
+
 /** With padding and what is too much it still fits a frame of 16 KiB. */
 export const HTTP2_PIECE_BYTES_MAX = 16_000;
 
@@ -153,8 +169,8 @@ export const idOf = (index: number, client: number, exchange: number): string =>
   `${index}.${client}.${exchange}`;
 
 /** What follows the host in a request. */
-export const pathOf = (lane: number, id: string, { letter, responder }: Target): string =>
-  `/${letter}${lane}/${responder === "file" ? "file?" : ""}${id}`;
+export const pathOf = (lane: number, id: string, { letter, responder, ownHostsOnly }: Target): string =>
+  ownHostsOnly ? `/${letter}${lane}?json` : `/${letter}${lane}/${responder === "file" ? "file?" : ""}${id}`;
 
 /** What such a path says. */
 export function readPath(path: string): { letter: string; lane: number; id: string } | undefined {
