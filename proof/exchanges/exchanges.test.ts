@@ -1,4 +1,4 @@
-import { bytesOf, type Timeline, type ExchangeScript, idOf } from "../wire/timeline.js";
+import { bytesOf, type Timeline, type ExchangeScript, HOST, idOf, STRANGE_HOSTS } from "../wire/timeline.js";
 import { caseAt } from "./generate.js";
 import { http2Turns } from "../wire/http2Input.js";
 import { http1Turns, LANE_MIN } from "../wire/http1Input.js";
@@ -31,6 +31,9 @@ describe("a case", () => {
     expect(all.some(({ upgrade, response }) => upgrade && response.status === 101)).toBe(true);
     expect(all.some(({ body }) => body !== undefined && body.off > 0)).toBe(true);
     expect(all.some(({ to, body }) => to === TARGETS.limited && body?.framing === "chunked")).toBe(true);
+    const ownHosts = all.filter(({ to }) => to.ownHostsOnly).map(({ host }) => host);
+    expect(ownHosts).toEqual(expect.arrayContaining([HOST, STRANGE_HOSTS[0]]));
+    expect(cases.some(({ clients }) => clients.some(({ stays }) => stays))).toBe(true);
   });
 
   test.each([
