@@ -104,13 +104,19 @@ const BY_RUNNING = runningPrograms().map(quote).join(" ");
 function lostNode(store: Store, deployment: Deployment | undefined): string {
   const { files = [], services } = deployment ?? {};
   const unit = files.find(({ path }) => path.endsWith(`/${services?.proxy.service}`));
-  const text =
-    unit && existsSync(store.blob(unit.sha256))
-      ? readTrustedSync(store.blob(unit.sha256)).toString("utf8")
-      : "";
+  const text = unit === undefined ? "" : blobText(store, unit.sha256);
   const [, node] = /^ExecStart=(\/\S+)/m.exec(text) ?? [];
   const broken = node && !files.some(({ path }) => path === node) ? brokenProgram(node) : undefined;
   return broken === undefined ? "" : `${broken.fix}, then `;
+}
+
+/** Empty for a blob that is lost, or that another user can change: findings of the store name both. */
+function blobText(store: Store, sha256: string): string {
+  try {
+    return readTrustedSync(store.blob(sha256)).toString("utf8");
+  } catch {
+    return "";
+  }
 }
 
 /** Why the command that activations leave on the host does not run portico. */
