@@ -1,5 +1,5 @@
 import { App, TerraformOutput, TerraformStack } from "cdktf";
-import { Delivery, FileSyncFrontEnd, Mode } from "./src/index.js";
+import { Application, Delivery, FrontEnd, Mode } from "./src/index.js";
 
 /*
  * The front end of a file-sync application on one host. Without settings everything lands in ./out/host; with
@@ -14,11 +14,11 @@ const {
 const app = new App();
 const stack = new TerraformStack(app, "portico");
 
-const files = new FileSyncFrontEnd(stack, "files", {
+const files = new FrontEnd(stack, "files", {
   host: { address, delivery: Delivery.local({ root }) },
   mode: mode === "plain" ? Mode.plain() : Mode.tls(),
-  installDirectory: "/srv/sync",
+  application: Application.fileSync({ installDirectory: "/srv/sync" }),
 });
 
-new TerraformOutput(stack, "url", { value: files.url });
+new TerraformOutput(stack, "url", { value: files.site.url });
 app.synth();

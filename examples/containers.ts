@@ -1,5 +1,5 @@
 import { App, TerraformStack } from "cdktf";
-import { Application, FileSyncProxy, Mode } from "cdktf-portico";
+import { Application, ContainerFrontEnd, Mode } from "cdktf-portico";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 const app = new App();
 const stack = new TerraformStack(app, "containers");
 
-const { proxy } = new FileSyncProxy(stack, "photos", {
+const { proxy } = new ContainerFrontEnd(stack, "photos", {
   mode: Mode.tls(),
   serverNames: ["photos.example.org"],
   application: Application.immich(),

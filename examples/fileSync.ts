@@ -1,8 +1,9 @@
 import { App, TerraformStack } from "cdktf";
 import {
+  Application,
   Delivery,
   FILE_SYNC_RESPONSE_HEADERS,
-  FileSyncFrontEnd,
+  FrontEnd,
   Mode,
   NodeRuntime,
   TlsMaterial,
@@ -13,14 +14,14 @@ import {
 const app = new App();
 const stack = new TerraformStack(app, "files");
 
-const files = new FileSyncFrontEnd(stack, "files", {
+const files = new FrontEnd(stack, "files", {
   host: {
     address: "192.0.2.10",
     publicName: "files.example.org",
     delivery: Delivery.ssh({ hostKey: process.env.HOST_KEY, privateKeyFile: "~/.ssh/id_ed25519" }),
   },
   mode: Mode.tls({ material: TlsMaterial.acme({ email: "admin@files.example.org", agreeToTerms: true }) }),
-  installDirectory: "/srv/sync",
+  application: Application.fileSync({ installDirectory: "/srv/sync" }),
   rootRedirect: true,
   responseHeaders: FILE_SYNC_RESPONSE_HEADERS,
   service: { nodeRuntime: NodeRuntime.pinned() },
@@ -29,6 +30,6 @@ const files = new FileSyncFrontEnd(stack, "files", {
 });
 
 // Every part is a member: a limit of one route, without the others.
-files.routes.fileServer.configure({ sendTimeoutMs: 120_000 });
+files.site.routes.fileServer.configure({ sendTimeoutMs: 120_000 });
 
 app.synth();

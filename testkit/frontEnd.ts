@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import {
-  FileSyncFrontEnd,
+  Application,
+  FrontEnd as FrontEndOnHost,
   Mode,
   type ReverseProxyProps,
   TlsMaterial,
@@ -39,7 +40,7 @@ export interface FrontEndOptions {
 }
 
 /**
- * The proxy as bundled from the sources as they are, on the config that FileSyncFrontEnd deploys, on free ports of
+ * The proxy as bundled from the sources as they are, on the config that a front end deploys, on free ports of
  * loopback.
  */
 export interface FrontEnd {
@@ -114,7 +115,7 @@ function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions):
     key: join(folder, "privkey.pem"),
     dhparam: join(folder, "dhparam2048.pem"),
   });
-  const frontEnd = new FileSyncFrontEnd(new TerraformStack(Testing.app(), "stack"), "FrontEnd", {
+  const frontEnd = new FrontEndOnHost(new TerraformStack(Testing.app(), "stack"), "FrontEnd", {
     host: { address: HOST },
     mode: Mode.tls({
       httpPort: ports.redirectPort,
@@ -123,7 +124,7 @@ function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions):
       material,
       policy: options.policy ?? TlsPolicy.fileSync(),
     }),
-    installDirectory: folder,
+    application: Application.fileSync({ installDirectory: folder }),
     upstreams: {
       web: { url: `http://${HOST}:${web}` },
       fileServer: { url: `http://${HOST}:${fileServer}` },

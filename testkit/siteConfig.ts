@@ -1,4 +1,4 @@
-import { fileSyncExpectations, frontEndExpectations } from "../src/applications/index.js";
+import { DEFAULT_SERVER, fileSyncExpectations, frontEndExpectations } from "../src/applications/index.js";
 import type { ExpectedRow, ProxyConfigInput, RouteInput } from "../src/model/index.js";
 import { rowsOfRoute } from "../src/model/expect.js";
 
@@ -103,7 +103,7 @@ export function siteExpect({ mode, host = "192.0.2.10" }: Pick<SiteOptions, "mod
   const rows = (server: string, name: keyof typeof expect, path: string) =>
     rowsOfRoute(server, { name, path }, expect[name]);
   return [
-    ...rows("default", "default", "/"),
+    ...rowsOfRoute("default", { name: "page", path: "/" }, [DEFAULT_SERVER]),
     ...rows("application", "media", "/syncmedia"),
     ...(mode === "tls" ? rows("redirect", "redirect", "/sync") : []),
     ...rows("application", "web", "/sync"),

@@ -3,8 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, TerraformProvider, TerraformStack, Testing } from "cdktf";
 import {
-  FileSyncFrontEnd,
-  type FileSyncFrontEndProps,
+  Application,
+  type ApplicationDaemons,
+  type ApplicationSettings,
+  type FileSyncRoutes,
+  type FileSyncUpstreams,
+  FrontEnd,
+  type FrontEndProps,
   Mode,
   type Problem,
   ProblemError,
@@ -32,20 +37,54 @@ export class KubernetesProvider extends TerraformProvider {
   }
 }
 
-/** A front end with a stand-in for the runtime, which is large. */
+/** A front end of the file-sync service. */
+export type FileSyncFrontEnd = FrontEnd<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>;
+export type FileSyncFrontEndProps = FrontEndProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>;
+
+/** A front end of the file-sync service with a stand-in for the runtime, which is large. */
 export function frontEnd(
   more: Partial<FileSyncFrontEndProps> = {},
   id = "files",
   stack = newStack(),
 ): FileSyncFrontEnd {
-  return new FileSyncFrontEnd(stack, id, {
+  return new FrontEnd(stack, id, {
     host: { address: "192.0.2.10" },
     mode: Mode.tls(),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
     ...more,
     service: { runtimeBundle: __filename, ...more.service },
   });
 }
+
+const OPTIONS = [
+  "installDirectory",
+  "mediaDirectory",
+  "avatarDirectory",
+  "pathPrefix",
+  "routePaths",
+  "webdavDestination",
+  "settings",
+  "daemons",
+  "units",
+  "fixMedia",
+];
+
+/** Props in which the options of the service stand beside those of the front end; for mistakes in one of the two. */
+export function withService(
+  props: Readonly<Record<string, unknown>>,
+  directory: object = { installDirectory: "/srv/sync" },
+) {
+  const entries = Object.entries(props);
+  const own = entries.filter(([name]) => OPTIONS.includes(name));
+  const others = entries.filter(([name]) => !OPTIONS.includes(name));
+  const application = () => Application.fileSync({ ...directory, ...Object.fromEntries(own) });
+  const given = "application" in props ? {} : { application: application() };
+  return { ...given, ...Object.fromEntries(others) } as Readonly<Record<string, never>>;
+}
+
+/** Units of the service's daemons; undefined if it brings its own. */
+export const daemonsOf = ({ site }: FrontEnd): ApplicationDaemons | undefined =>
+  site.node.tryFindChild("Daemons") as ApplicationDaemons | undefined;
 
 /** What the stack synthesizes to, validations run. */
 export function synthesize(stack: TerraformStack): Synthesized {

@@ -2,11 +2,12 @@ import { TerraformVariable } from "cdktf";
 import { refuse } from "../../src/constructs/props/checks.js";
 import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 import {
+  Application,
   ContainerProxy,
-  FileSyncFrontEnd,
   Firewall,
   type FirewallProps,
   formatProblem,
+  FrontEnd,
   Host,
   Mode,
   type ProblemError,
@@ -71,11 +72,11 @@ describe("everyone is trusted", () => {
       "stack/files/Proxy/Listeners/http.proxyProtocol.from",
     ],
   ])("%s: refused, unless the stack says that it is meant", (_, props, path) => {
-    const made = (trustEveryone?: boolean): FileSyncFrontEnd =>
-      new FileSyncFrontEnd(newStack(), "files", {
+    const made = (trustEveryone?: boolean): FrontEnd =>
+      new FrontEnd(newStack(), "files", {
         host: { address: "192.0.2.10" },
         mode: Mode.plain(),
-        installDirectory: "/srv/sync",
+        application: Application.fileSync({ installDirectory: "/srv/sync" }),
         service: { runtimeBundle: __filename },
         ...props,
         proxy: { ...("proxy" in props ? props.proxy : {}), trustEveryone },

@@ -1,8 +1,9 @@
 import { TerraformVariable } from "cdktf";
 import { authorityName } from "../../src/constructs/acme.js";
 import {
-  FileSyncFrontEnd,
-  type FileSyncFrontEndProps,
+  Application,
+  FrontEnd,
+  type FrontEndProps,
   Host,
   Mode,
   ProblemError,
@@ -19,15 +20,11 @@ import { newStack, synthesize } from "../../testkit/stacks.js";
 const ACCOUNT = { email: "admin@example.org", agreeToTerms: true } as const;
 const acme = (more: object = {}) => TlsMaterial.acme({ ...ACCOUNT, ...more });
 
-function frontEnd(
-  host: FileSyncFrontEndProps["host"],
-  material = acme(),
-  more: object = {},
-): FileSyncFrontEnd {
-  return new FileSyncFrontEnd(newStack(), "files", {
+function frontEnd(host: FrontEndProps["host"], material = acme(), more: object = {}): FrontEnd {
+  return new FrontEnd(newStack(), "files", {
     host,
     mode: Mode.tls({ material }),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
     service: { runtimeBundle: __filename },
     ...more,
   });
@@ -232,6 +229,6 @@ test("activation requires certificates only on request", () => {
   );
 });
 
-function renderProblems(files: FileSyncFrontEnd): string[] {
+function renderProblems(files: FrontEnd): string[] {
   return said(files.proxy.problems).map(({ code, path }) => `${code} ${path.replace(/^stack\//, "")}`);
 }

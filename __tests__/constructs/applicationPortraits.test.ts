@@ -1,6 +1,6 @@
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { APPLICATIONS } from "../../src/applications/index.js";
-import { Application, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, FrontEnd, Mode } from "../../src/index.js";
 import { newStack, synthesize } from "../../testkit/stacks.js";
 import { expectGolden } from "../render/golden.js";
 
@@ -14,7 +14,7 @@ function frontEndOf(definition: (typeof APPLICATIONS)[number]) {
   const stack = newStack();
   const application = Application.custom(definition);
   const mode = Mode.tls();
-  const files = new FileSyncFrontEnd(stack, "files", { host: HOST, mode, application, activation: {} });
+  const files = new FrontEnd(stack, "files", { host: HOST, mode, application, activation: {} });
   const written: { filename: string; content: string }[] = Object.values(
     synthesize(stack).resource.local_file!,
   );

@@ -7,8 +7,8 @@ import {
   Action,
   Application,
   type ApplicationAction,
-  FileSyncFrontEnd,
-  FileSyncProxy,
+  ContainerFrontEnd,
+  FrontEnd,
   Mode,
 } from "../../src/index.js";
 import { type Resolution, resolve } from "../../src/testing/index.js";
@@ -22,7 +22,7 @@ const ORIGIN = "https://files.example.org";
 
 function frontEndOf(application: Application, mode = Mode.tls()) {
   const stack = newStack();
-  const files = new FileSyncFrontEnd(stack, "files", { host: HOST, mode, application, activation: {} });
+  const files = new FrontEnd(stack, "files", { host: HOST, mode, application, activation: {} });
   return { stack, files };
 }
 
@@ -225,22 +225,22 @@ test.each<[what: string, frontEnd: () => IConstruct, warns: string[]]>([
     "another route below a path that clients have built in",
     () => {
       const files = seafile11();
-      files.routes.fileServer!.remove();
+      files.site.routes.fileServer!.remove();
       return files;
     },
     [
-      "No route uses this upstream",
       "Seafile 11 have the path /seafhttp built in, but the route web serves this path",
+      "No route uses this upstream",
     ],
   ],
   [
     "a route of the stack at the same path",
     () => {
       const files = seafile11();
-      files.routes.fileServer!.remove();
-      files.application.addRoute("files", {
+      files.site.routes.fileServer!.remove();
+      files.site.virtualServer.addRoute("files", {
         path: "/seafhttp",
-        action: Action.proxy(files.upstreams.fileServer!, { strip: "raw" }),
+        action: Action.proxy(files.site.upstreams.fileServer!, { strip: "raw" }),
       });
       return files;
     },
@@ -258,14 +258,13 @@ test.each<[what: string, frontEnd: () => IConstruct, warns: string[]]>([
 });
 
 const seafile11 = () =>
-  new FileSyncFrontEnd(newStack(), "files", { host: HOST, mode: Mode.tls(), application: SEAFILE_11 });
+  new FrontEnd(newStack(), "files", { host: HOST, mode: Mode.tls(), application: SEAFILE_11 });
 
 const worded = (pathPrefix: string) =>
-  new FileSyncFrontEnd(newStack(), "files", {
+  new FrontEnd(newStack(), "files", {
     host: HOST,
     mode: Mode.tls(),
-    installDirectory: "/srv/sync",
-    pathPrefix,
+    application: Application.fileSync({ installDirectory: "/srv/sync", pathPrefix }),
   });
 
 test("a public port other than the scheme's is in redirects, settings and what an office server is told", () => {
@@ -292,7 +291,7 @@ test("a redirect keeps the scheme of plain mode", () => {
 });
 
 test("the proxy of containers takes an application as well, with the URLs of its parts", () => {
-  const files = new FileSyncProxy(newStack(), "files", {
+  const files = new ContainerFrontEnd(newStack(), "files", {
     mode: Mode.tls(),
     serverNames: ["files.example.org"],
     application: SEAFILE_13,
@@ -340,30 +339,9 @@ test.each<[what: string, make: () => unknown, message: string]>([
     "Application.custom.main",
   ],
   [
-    "props of the default application beside another one",
-    () =>
-      new FileSyncFrontEnd(newStack(), "files", {
-        host: HOST,
-        mode: Mode.tls(),
-        application: NEXTCLOUD,
-        pathPrefix: "x",
-      }),
-    "stack/files.pathPrefix",
-  ],
-  [
-    "containers of the default application without media",
-    () =>
-      new FileSyncProxy(newStack(), "files", {
-        mode: Mode.tls(),
-        serverNames: ["files.example.org"],
-        upstreams: { web: URL_OF_PART, webdav: URL_OF_PART, fileServer: URL_OF_PART },
-      }),
-    "stack/files.mediaDirectory: is missing",
-  ],
-  [
     "containers that lack a part of the application",
     () =>
-      new FileSyncProxy(newStack(), "files", {
+      new ContainerFrontEnd(newStack(), "files", {
         mode: Mode.tls(),
         serverNames: ["files.example.org"],
         application: NEXTCLOUD,
@@ -372,15 +350,9 @@ test.each<[what: string, make: () => unknown, message: string]>([
     "stack/files.upstreams.push: is missing",
   ],
   [
-    "settings of the default application, asked of another one",
-    () => frontEndOf(NEXTCLOUD).files.settings,
-    "stack/files.settings: exists only for the default application",
-  ],
-  ["media of the default application", () => frontEndOf(NEXTCLOUD).files.media, "stack/files.media: exists"],
-  [
     "an upstream that the application does not have",
     () =>
-      new FileSyncFrontEnd(newStack(), "files", {
+      new FrontEnd(newStack(), "files", {
         host: HOST,
         mode: Mode.tls(),
         application: NEXTCLOUD,

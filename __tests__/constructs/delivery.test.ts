@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, type TerraformStack, TerraformVariable } from "cdktf";
 import {
+  Application,
   type DailyDoctor,
   Delivery,
-  type FileSyncFrontEndProps,
   HostFile,
   Mode,
   NodeRuntime,
@@ -17,7 +17,14 @@ import { type DeploymentInput, parseDeployment } from "../../src/model/deploymen
 import { synthesizedFile } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
 import { sayings } from "../../testkit/sayings.js";
-import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "../../testkit/stacks.js";
+import {
+  type FileSyncFrontEndProps,
+  frontEnd,
+  newStack,
+  problemsOf,
+  synthesize,
+  type Synthesized,
+} from "../../testkit/stacks.js";
 
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 
@@ -298,7 +305,15 @@ describe("delivery over ssh", () => {
 
   test("activation knows every file of the host, also those added later, and waits for them", () => {
     const stack = newStack();
-    const { host } = overSsh({}, { firewall: {}, activation: { fixMedia: true } }, stack);
+    const { host } = overSsh(
+      {},
+      {
+        firewall: {},
+        activation: {},
+        application: Application.fileSync({ installDirectory: "/srv/sync", fixMedia: true }),
+      },
+      stack,
+    );
     new HostFile(stack, "Motd", { host, path: "/etc/motd", content: "hello\n" });
     const synthesized = synthesize(stack);
     const deployment = deploymentOf(synthesized);

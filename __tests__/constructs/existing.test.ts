@@ -12,7 +12,9 @@ import { Construct } from "constructs";
 import {
   Action,
   Activation,
+  Application,
   ContainerProxy,
+  FrontEnd,
   Host,
   type HostFile,
   type HostPaths,
@@ -24,14 +26,13 @@ import {
   type IUpstream,
   type IVirtualServer,
   type Listener,
+  Mode,
   ProxyService,
   ReverseProxy,
   type SystemdUnit,
   TlsMaterial,
   Upstream,
   type UpstreamInput,
-  WebFrontEnd,
-  Mode,
   type VirtualServer,
 } from "../../src/index.js";
 import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
@@ -112,15 +113,6 @@ describe("an upstream", () => {
     expect(upstreams).toEqual([expect.objectContaining({ name: "office", readTimeoutMs: 1000 })]);
   });
 
-  test("is the application of a front end", () => {
-    const stack = newStack();
-    const upstream = Upstream.fromUrl(stack, "wiki", "http://10.0.0.7:8000");
-    const host = { address: "192.0.2.10" };
-    const app = new WebFrontEnd(stack, "app", { host, mode: Mode.plain(), upstream });
-    expect(app.upstream).toBe(upstream);
-    expect(renderProxyConfig(stack).upstreams).toEqual([expect.objectContaining({ name: "wiki" })]);
-  });
-
   test("is no other construct", () => {
     const other = new Host(newStack(), "host", { address: "192.0.2.10" });
     expect(problemsOf(() => Action.proxy(other as never))).toMatchObject([
@@ -136,11 +128,11 @@ describe("a host", () => {
     const host = Host.fromAddress(stack, "host", machine.id, {
       publicName: "app.example.org",
     });
-    const { url } = new WebFrontEnd(stack, "app", {
+    const { url } = new FrontEnd(stack, "app", {
       host,
       mode: Mode.plain(),
-      upstream: "http://127.0.0.1:3000",
-    });
+      application: Application.server("http://127.0.0.1:3000"),
+    }).site;
     expect(url).toBe("http://app.example.org/");
     expect(host.serverNames).toEqual(["app.example.org"]);
     // The address is checked when Terraform knows it.
@@ -307,12 +299,12 @@ test("a function adds routes to any virtual server", () => {
     server.addRoute("office", { path: "/office", action: Action.proxy(upstream) });
   };
   const stack = newStack();
-  const { application, proxy } = new WebFrontEnd(stack, "app", {
+  const { site, proxy } = new FrontEnd(stack, "app", {
     host: Host.fromAddress(stack, "host", "192.0.2.10"),
     mode: Mode.plain(),
-    upstream: "http://127.0.0.1:3000",
+    application: Application.server("http://127.0.0.1:3000"),
   });
-  addOffice(application, proxy.addUpstream("office", { url: "http://10.0.0.7:8000" }));
+  addOffice(site.virtualServer, proxy.addUpstream("office", { url: "http://10.0.0.7:8000" }));
   expect(resolve(stack, "http://192.0.2.10/office/x")).toMatchObject({ route: "office" });
 });
 

@@ -5,11 +5,10 @@ import { join, resolve } from "node:path";
 import { Aspects, TerraformVariable, Testing } from "cdktf";
 import {
   Action,
+  Application,
+  ContainerFrontEnd,
   Delivery,
   FILE_SYNC_RESPONSE_HEADERS,
-  FileSyncProxy,
-  type FileSyncFrontEnd,
-  type FileSyncFrontEndProps,
   Host,
   Mode,
   parseConfig,
@@ -25,7 +24,15 @@ import {
   synthesizedFiles,
 } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
-import { addresses, frontEnd, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
+import {
+  type FileSyncFrontEnd,
+  type FileSyncFrontEndProps,
+  addresses,
+  frontEnd,
+  newStack,
+  problemsOf,
+  synthesize,
+} from "../../testkit/stacks.js";
 
 const ipv6Address = "2001:db8::10";
 const configText = (files: FileSyncFrontEnd): string =>
@@ -232,14 +239,14 @@ describe("the config", () => {
     const host = { address: "192.0.2.10", publicName: "files.example.org" };
     const files = frontEnd({ mode, host, additionalServerNames: ["*.example.org"] });
     expect(files.proxy.problems).toEqual([]);
-    expect(files.url).toBe(`${mode.scheme}://files.example.org/sync/`);
+    expect(files.site.url).toBe(`${mode.scheme}://files.example.org/sync/`);
     expect(resolveRequest(files.proxy, `${mode.scheme}://a.example.org/sync/x`)).toMatchObject({
       route: "web",
     });
     expect(resolveRequest(files.proxy, "http://a.example.org/sync/x")).toMatchObject(
       mode.scheme === "https" ? { location: "https://a.example.org/sync/x" } : { route: "web" },
     );
-    expect(files.settings.values.csrfTrustedOrigins).toEqual([
+    expect(files.site.settings.values.csrfTrustedOrigins).toEqual([
       `${mode.scheme}://files.example.org`,
       `${mode.scheme}://*.example.org`,
     ]);
@@ -247,8 +254,9 @@ describe("the config", () => {
     const upstream = { url: "http://part:80" };
     const upstreams = { web: upstream, webdav: upstream, fileServer: upstream };
     const mediaDirectory = "/srv/media";
-    const contained = { mode: Mode.plain(), serverNames, upstreams, mediaDirectory };
-    expect(problemsOf(() => new FileSyncProxy(newStack(), "files", contained))).toMatchObject([
+    const application = Application.fileSync({ mediaDirectory });
+    const contained = { mode: Mode.plain(), serverNames, upstreams, application };
+    expect(problemsOf(() => new ContainerFrontEnd(newStack(), "files", contained))).toMatchObject([
       { code: "config.bad-server-name", path: "stack/files.serverNames[0]" },
     ]);
   });
@@ -262,13 +270,15 @@ describe("the config", () => {
         policy: TlsPolicy.mozillaModern(),
         http2: false,
       }),
-      pathPrefix: "cloud",
+      application: Application.fileSync({
+        pathPrefix: "cloud",
+        mediaDirectory: "/data/media",
+        avatarDirectory: "/data/avatars",
+        webdavDestination: "absolute",
+      }),
       additionalServerNames: ["www.example.org"],
-      mediaDirectory: "/data/media",
-      avatarDirectory: "/data/avatars",
       upstreams: { web: { url: "http://[::1]:9000", readTimeoutMs: 5 }, webdav: { name: "dav" } },
       requestBodyTimeoutMs: 1234,
-      webdavDestination: "absolute",
       proxy: {
         workers: 2,
         trustedProxies: ["10.0.0.0/8"],
@@ -308,7 +318,7 @@ describe("the config", () => {
       { name: "page", path: "/" },
     ]);
     expect(rest).toMatchObject({ workers: 2, trustedProxies: ["10.0.0.0/8"], timeouts: { keepAliveMs: 7 } });
-    expect(files.url).toBe("https://192.0.2.10:9443/cloud/");
+    expect(files.site.url).toBe("https://192.0.2.10:9443/cloud/");
     expect(files.portForwards.map((f) => [f.port, f.toPort])).toEqual([
       [80, 8090],
       [9443, 8443],
@@ -317,7 +327,14 @@ describe("the config", () => {
 
   test("takes paths that its prefix does not give, in routes, redirects and settings", () => {
     const routePaths = { fileServer: "/seafhttp", webdav: "/seafdav", media: "/static/media" };
-    const files = frontEnd({ pathPrefix: "seafile", routePaths, avatarDirectory: "/srv/avatars" });
+    const files = frontEnd({
+      application: Application.fileSync({
+        installDirectory: "/srv/sync",
+        pathPrefix: "seafile",
+        routePaths,
+        avatarDirectory: "/srv/avatars",
+      }),
+    });
     const { virtualServers } = renderProxyConfig(files);
     const paths = virtualServers.map(({ name, routes }) => [name, routes.map((r) => `${r.path} ${r.match}`)]);
     expect(paths).toEqual([
@@ -331,7 +348,7 @@ describe("the config", () => {
         ],
       ],
     ]);
-    expect(files.settings.values).toMatchObject({
+    expect(files.site.settings.values).toMatchObject({
       serviceUrl: "https://192.0.2.10/seafile",
       fileServerRoot: "https://192.0.2.10/seafhttp",
       mediaUrl: "/static/media/",
@@ -499,7 +516,12 @@ test("upstreams on Unix sockets, with groups that may write to them, need no loo
 
 describe("the stack", () => {
   test("has these resources in TLS mode: their ids are part of the contract", () => {
-    const files = frontEnd({ settings: { startCommand: ["/srv/sync/web.sh", "start"] } });
+    const files = frontEnd({
+      application: Application.fileSync({
+        installDirectory: "/srv/sync",
+        settings: { startCommand: ["/srv/sync/web.sh", "start"] },
+      }),
+    });
     expect(addresses(files.node.root.node.findChild("stack") as never)).toMatchInlineSnapshot(`
 [
   "local_file.files_DefaultPage_5E83DD37",
@@ -512,10 +534,10 @@ describe("the stack", () => {
   "local_file.files_Service_Schema_D003772C",
   "local_file.files_Service_ServiceUnit_4186471D",
   "local_file.files_Service_SocketUnit_DBBC631C",
-  "local_file.files_Settings_FileServer_5CAB83B0",
-  "local_file.files_Settings_NetworkDaemon_A72B91EE",
-  "local_file.files_Settings_StartCommand_09BC2BC1",
-  "local_file.files_Settings_WebApplication_C4CFB40A",
+  "local_file.files_Site_Settings_FileServer_0E1A483C",
+  "local_file.files_Site_Settings_NetworkDaemon_3641A638",
+  "local_file.files_Site_Settings_StartCommand_1E3E4470",
+  "local_file.files_Site_Settings_WebApplication_EAF4B7BA",
   "local_sensitive_file.files_Proxy_Tls_KeyFile_A69910DB",
   "tls_private_key.files_Proxy_Tls_PrivateKey_01B6F875",
   "tls_self_signed_cert.files_Proxy_Tls_Certificate_761A88BB",
@@ -728,7 +750,7 @@ describe("composition", () => {
       {
         host: { address: text },
         mode: Mode.plain({ publicPort: number }),
-        installDirectory: text,
+        application: Application.fileSync({ installDirectory: text }),
         upstreams: {
           web: { url: `http://${text}:9000`, readTimeoutMs: number },
           webdav: { url: `http://127.0.0.1:${number}` },
@@ -773,7 +795,7 @@ describe("composition", () => {
     const stack = newStack();
     const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;
     const files = frontEnd({ host: { address: "192.0.2.10", publicName } }, "files", stack);
-    files.application.addRoute("again", {
+    files.site.virtualServer.addRoute("again", {
       path: "/sync",
       match: "prefix",
       action: Action.respond(200),
@@ -784,8 +806,8 @@ describe("composition", () => {
   test("every part can be added to, replaced and reached", () => {
     const stack = newStack();
     const files = frontEnd({}, "files", stack);
-    files.application.addRoute("health", { path: "/health", action: Action.respond(204) });
-    files.application.node.tryRemoveChild("webdav");
+    files.site.virtualServer.addRoute("health", { path: "/health", action: Action.respond(204) });
+    files.site.virtualServer.node.tryRemoveChild("webdav");
     Aspects.of(files).add({
       visit: (node) => {
         if (node === files.proxy.configFile)
@@ -809,12 +831,13 @@ describe("composition", () => {
     [Mode.tls(), ["default", "redirect", "application"]],
     [Mode.plain(), ["default", undefined, "application"]],
   ])("its virtual servers are members: %#", (mode, ids) => {
-    const props = { mode, serverNames: ["files.example.org"], mediaDirectory: "/srv/media" };
+    const application = Application.fileSync({ mediaDirectory: "/srv/media" });
+    const props = { mode, serverNames: ["files.example.org"], application };
     const url = "http://192.0.2.30:8000";
     const upstreams = { web: { url }, webdav: { url }, fileServer: { url } };
-    const both = [frontEnd({ mode }), new FileSyncProxy(newStack(), "sync", { ...props, upstreams })];
+    const both = [frontEnd({ mode }), new ContainerFrontEnd(newStack(), "sync", { ...props, upstreams })];
     for (const made of both) {
-      const servers = [made.defaultServer, made.redirect, made.application];
+      const servers = [made.defaultServer, made.site.redirect, made.site.virtualServer];
       expect(servers.map((server) => server?.node.id)).toEqual(ids);
       expect(made.proxy.virtualServers).toEqual(servers.filter((server) => server !== undefined));
     }
@@ -867,7 +890,7 @@ describe("what activation knows of the host", () => {
     const units = { webApplication: "web.service", fileServer: "files.service", webdav: "dav.service" };
     const database = { host: "db.example.org", port: 3306, name: "web", user: "reader" };
     const probe = { enabled: false, imagePath: "img/a.png", timeoutSeconds: 5 };
-    const given = { units, settings: { files, apply: true }, fixMedia: true, database, probe };
+    const given = { settings: { apply: true }, database, probe };
     const {
       settings,
       trees,
@@ -877,8 +900,10 @@ describe("what activation knows of the host", () => {
       ...rest
     } = described({
       host,
-      mediaDirectory: "/srv/media",
-      avatarDirectory: "/srv/avatars",
+      application: Application.fileSync({
+        ...{ mediaDirectory: "/srv/media", avatarDirectory: "/srv/avatars" },
+        ...{ units, settings: { files }, fixMedia: true },
+      }),
       activation: { ...given, requireCertificate: false },
     });
     expect(settings!.files.map(({ name, path }) => [name, path])).toEqual([
@@ -908,7 +933,7 @@ describe("what activation knows of the host", () => {
 });
 
 describe("application settings", () => {
-  const settings = (more: Partial<FileSyncFrontEndProps>) => frontEnd(more).settings.values;
+  const settings = (more: Partial<FileSyncFrontEndProps>) => frontEnd(more).site.settings.values;
 
   test("follow from the routes' public URL (service 2.1)", () => {
     expect(settings({ mode: Mode.plain() })).toEqual({
@@ -937,7 +962,7 @@ describe("application settings", () => {
   });
 
   test("write the port that clients use, unless it is the scheme's own", () => {
-    const url = (mode: Mode): string => frontEnd({ mode }).url;
+    const url = (mode: Mode): string => frontEnd({ mode }).site.url;
     expect(url(Mode.plain())).toBe("http://192.0.2.10/sync/");
     expect(url(Mode.plain({ httpPort: 81 }))).toBe("http://192.0.2.10:81/sync/");
     expect(url(Mode.plain({ httpPort: 81, publicPort: 80 }))).toBe("http://192.0.2.10/sync/");
@@ -954,12 +979,15 @@ describe("application settings", () => {
   test("include the start command only if one is given", () => {
     const path = "/usr/share/portico/application-settings/web-application.service.conf";
     const given = frontEnd({
-      settings: { startCommand: ["/srv/sync/web.sh", "start"], enableSettingsViaWeb: true },
+      application: Application.fileSync({
+        installDirectory: "/srv/sync",
+        settings: { startCommand: ["/srv/sync/web.sh", "start"], enableSettingsViaWeb: true },
+      }),
     });
     expect(synthesizedFile(given, path).content).toBe(
       "[Service]\nExecStart=\nExecStart=/srv/sync/web.sh start\n",
     );
-    expect(given.settings.values.enableSettingsViaWeb).toBe(true);
+    expect(given.site.settings.values.enableSettingsViaWeb).toBe(true);
     expect(synthesizedFiles(frontEnd()).map((f) => f.path)).not.toContain(path);
   });
 });
@@ -1003,7 +1031,11 @@ test.each([
   ["a!", "."],
   ["!a", "."],
 ])("of the prefix %j the fix names the word, where there is one", (pathPrefix, end) => {
-  expect(problemsOf(() => frontEnd({ pathPrefix }))).toMatchObject([
-    { path: "stack/files.pathPrefix", fix: `Use the word alone, without slashes${end}` },
+  expect(
+    problemsOf(() =>
+      frontEnd({ application: Application.fileSync({ installDirectory: "/srv/sync", pathPrefix }) }),
+    ),
+  ).toMatchObject([
+    { path: "Application.fileSync.pathPrefix", fix: `Use the word alone, without slashes${end}` },
   ]);
 });

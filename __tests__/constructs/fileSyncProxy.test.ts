@@ -1,9 +1,9 @@
 import {
-  FileSyncProxy,
-  type FileSyncProxyProps,
-  FileSyncFrontEnd,
+  Application,
+  ContainerFrontEnd,
+  type ContainerFrontEndProps,
+  FrontEnd,
   Mode,
-  WebFrontEnd,
 } from "../../src/index.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";
@@ -11,7 +11,7 @@ import { newStack, problemsOf } from "../../testkit/stacks.js";
 
 const said = sayings("file-sync-proxy");
 
-const PROPS: FileSyncProxyProps = {
+const PROPS = {
   mode: Mode.tls(),
   serverNames: ["files.example.org"],
   upstreams: {
@@ -19,17 +19,17 @@ const PROPS: FileSyncProxyProps = {
     webdav: { url: "http://webdav.sync.svc:8080", idleTimeoutMs: 500 },
     fileServer: { url: "http://file-server.sync.svc:8082" },
   },
-  mediaDirectory: "/srv/media",
-};
+  application: Application.fileSync({ mediaDirectory: "/srv/media" }),
+} satisfies ContainerFrontEndProps;
 
-const configOf = (props: Partial<FileSyncProxyProps> = {}) =>
-  renderProxyConfig(new FileSyncProxy(newStack(), "sync", { ...PROPS, ...props }));
+const configOf = (props: Partial<Omit<ContainerFrontEndProps, "upstreams">> = {}) =>
+  renderProxyConfig(new ContainerFrontEnd(newStack(), "sync", { ...PROPS, ...props }));
 
 test("in containers the service has the virtual servers and routes that it has on a host", () => {
-  const host = new FileSyncFrontEnd(newStack(), "files", {
+  const host = new FrontEnd(newStack(), "files", {
     host: { address: "192.0.2.10", publicName: "files.example.org" },
     mode: Mode.tls(),
-    mediaDirectory: "/srv/media",
+    application: Application.fileSync({ mediaDirectory: "/srv/media" }),
     service: { runtimeBundle: __filename },
   });
   const [here, there] = [configOf(), renderProxyConfig(host)];
@@ -52,8 +52,14 @@ test("error pages are those of the application's virtual server, wherever it run
     const host = { address: "192.0.2.10", publicName: "files.example.org" };
     const service = { runtimeBundle: __filename };
     const props = { host, mode, errorPages, service };
-    const files = new FileSyncFrontEnd(newStack(), "files", { ...props, mediaDirectory: "/srv/media" });
-    const web = new WebFrontEnd(newStack(), "web", { ...props, upstream: "http://127.0.0.1:3000" });
+    const files = new FrontEnd(newStack(), "files", {
+      ...props,
+      application: Application.fileSync({ mediaDirectory: "/srv/media" }),
+    });
+    const web = new FrontEnd(newStack(), "web", {
+      ...props,
+      application: Application.server("http://127.0.0.1:3000"),
+    });
     for (const config of [configOf({ mode, errorPages }), renderProxyConfig(files), renderProxyConfig(web)]) {
       const { application, ...others } = pagesOf(config);
       expect(application).toEqual(errorPages);
@@ -89,7 +95,9 @@ test.each([
 test.each(["path", "absolute", "unchanged"] as const)(
   "the destination of a WebDAV request goes on as it says: %s",
   (webdavDestination) => {
-    const { virtualServers } = configOf({ webdavDestination });
+    const { virtualServers } = configOf({
+      application: Application.fileSync({ installDirectory: "/srv/sync", webdavDestination }),
+    });
     const actions = virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action));
     expect(actions).toContainEqual(expect.objectContaining({ destination: webdavDestination }));
   },
@@ -108,8 +116,6 @@ test.each<[string, object, string]>([
   ["no name", { serverNames: [] }, "config.missing-field stack/sync.serverNames"],
   ["a name in upper case", { serverNames: ["Files"] }, "config.bad-server-name stack/sync.serverNames[0]"],
   ["no daemon", { upstreams: {} }, "config.missing-field stack/sync.upstreams.web"],
-  ["relative media", { mediaDirectory: "media" }, "config.bad-file-path stack/sync.mediaDirectory"],
-  ["a prefix with slashes", { pathPrefix: "/sync/" }, "config.bad-route-path stack/sync.pathPrefix"],
   [
     "an IPv6 address",
     { mode: Mode.tls({ ipv6Address: "2001:db8::1" }) },

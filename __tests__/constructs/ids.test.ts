@@ -1,8 +1,9 @@
 import { type TerraformStack, TerraformResource } from "cdktf";
 import {
   Action,
+  Application,
+  ContainerFrontEnd,
   Delivery,
-  FileSyncProxy,
   FrontEndPair,
   Host,
   Listener,
@@ -40,10 +41,13 @@ const STACKS: Readonly<Record<string, (stack: TerraformStack) => unknown>> = {
           ipv6Address: "2001:db8::10",
           delivery,
         },
-        avatarDirectory: "/srv/avatars",
+        application: Application.fileSync({
+          installDirectory: "/srv/sync",
+          avatarDirectory: "/srv/avatars",
+          daemons: { webApplication: daemon, fileServer: daemon, webdav: daemon },
+        }),
         network: { interface: { name: "eth0" } },
         firewall: {},
-        daemons: { webApplication: daemon, fileServer: daemon, webdav: daemon },
         outputs: true,
       },
       "files",
@@ -65,13 +69,13 @@ const STACKS: Readonly<Record<string, (stack: TerraformStack) => unknown>> = {
       hosts: [host, { ...host, address: "192.0.2.12" }],
       virtualAddress: "192.0.2.20",
       mode: Mode.tls(),
-      installDirectory: "/srv/sync",
+      application: Application.fileSync({ installDirectory: "/srv/sync" }),
       service,
     });
   },
   pods: (stack) => {
     new KubernetesProvider(stack, "kubernetes");
-    const { proxy } = new FileSyncProxy(stack, "sync", {
+    const { proxy } = new ContainerFrontEnd(stack, "sync", {
       mode: Mode.tls(),
       serverNames: ["files.example.org"],
       upstreams: {
@@ -79,7 +83,7 @@ const STACKS: Readonly<Record<string, (stack: TerraformStack) => unknown>> = {
         webdav: { url: "http://webdav.sync.svc:8080" },
         fileServer: { url: "http://file-server.sync.svc:8082" },
       },
-      mediaDirectory: "/srv/media",
+      application: Application.fileSync({ mediaDirectory: "/srv/media" }),
     });
     return new KubernetesFrontEnd(stack, "files", {
       namespace: "files",

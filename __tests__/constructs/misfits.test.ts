@@ -4,12 +4,12 @@ import {
   Application,
   ApplicationDaemons,
   ApplicationSettings,
+  ContainerFrontEnd,
   ContainerProxy,
   Delivery,
-  FileSyncFrontEnd,
-  FileSyncProxy,
   Firewall,
   formatProblem,
+  FrontEnd,
   FrontEndPair,
   Host,
   HostFile,
@@ -45,8 +45,8 @@ const CALLS: Readonly<Record<string, (s: Site, props: Props) => unknown>> = {
       ApplicationDaemons,
       ApplicationSettings,
       ContainerProxy,
-      FileSyncFrontEnd,
-      FileSyncProxy,
+      FrontEnd,
+      ContainerFrontEnd,
       Firewall,
       FrontEndPair,
       Host,
@@ -113,7 +113,7 @@ const propsOf = (call: (s: Site, props: Props) => unknown): string[] =>
 
 /** What is looked at with the rest: by the route of an action, when a function is called, as a record of anything. */
 const LATER =
-  /^Action\.|^Activation\.describe|^FrontEndPair\.responseHeaders|^KubernetesFrontEnd\.(?:tls|\w+Annotations)/;
+  /^Action\.|^Activation\.describe|^FrontEndPair\.(?:responseHeaders|routeResponseHeaders)|^KubernetesFrontEnd\.(?:tls|\w+Annotations)/;
 
 describe.each(Object.entries(CALLS))("%s", (what, call) => {
   const names = propsOf(call);

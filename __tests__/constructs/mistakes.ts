@@ -6,10 +6,10 @@ import {
   Application,
   ApplicationDaemons,
   ApplicationSettings,
+  ContainerFrontEnd,
   Delivery,
-  FileSyncFrontEnd,
-  FileSyncProxy,
   Firewall,
+  FrontEnd,
   Host,
   HostFile,
   Listener,
@@ -25,10 +25,9 @@ import {
   TlsPolicy,
   Upstream,
   VirtualServer,
-  WebFrontEnd,
 } from "../../src/index.js";
 import { renderProxyConfig, resolve, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
-import { newStack } from "../../testkit/stacks.js";
+import { newStack, withService } from "../../testkit/stacks.js";
 
 /** Mistakes that people make in stacks. As in JavaScript, no compiler is in the way. */
 
@@ -43,7 +42,7 @@ export interface Site {
   /** A value that Terraform knows at apply only. */
   readonly unknown: string;
   /** A front end with these props instead of its usual ones. */
-  frontEnd(props: Wrong): FileSyncFrontEnd;
+  frontEnd(props: Wrong): FrontEnd;
 }
 
 // Props as they come without a compiler.
@@ -59,12 +58,11 @@ export function site(): Site {
   const app = proxy.addUpstream("app", { url: "http://127.0.0.1:3000" });
   server.addRoute("app", { path: "/app", action: Action.proxy(app) });
   const unknown = new TerraformVariable(stack, "unknown", { type: "string" }).stringValue;
-  const frontEnd = (props: Wrong): FileSyncFrontEnd =>
-    new FileSyncFrontEnd(stack, "files", {
+  const frontEnd = (props: Wrong): FrontEnd =>
+    new FrontEnd(stack, "files", {
       host: { address: "192.0.2.20" },
       mode: Mode.plain(),
-      installDirectory: "/srv/sync",
-      ...props,
+      ...withService(props),
       service: { runtimeBundle: __filename, ...props.service },
     });
   return { stack, host, proxy, http, server, app, unknown, frontEnd };
@@ -372,27 +370,41 @@ const WRONG_PARTS = {
 };
 const front = (props: Wrong) => (s: Site) => s.frontEnd(props);
 const fronts = of("a front end", [
-  ["without props", (s) => new FileSyncFrontEnd(s.stack, "files", wrong<never>(undefined))],
+  ["without props", (s) => new FrontEnd(s.stack, "files", wrong<never>(undefined))],
   [
     "with wrong parts of all kinds",
     front({
       ...WRONG_PARTS,
-      daemons: { proxyUnit: "a b" },
-      installDirectory: "sync",
-      settings: { fileServer: { host: "127.0.0.1", port: 0 }, startCommand: ["/opt/sync/start.sh"] },
       upstreams: { web: { url: "https://x/y" } },
     }),
   ],
   [
-    "of another application with wrong parts",
-    (s) => new WebFrontEnd(s.stack, "web", { ...WRONG_PARTS, mode: Mode.plain(), upstream: "https://x/y" }),
+    "of a service with wrong options of all kinds",
+    front({
+      daemons: { proxyUnit: "a b" },
+      installDirectory: "sync",
+      settings: { fileServer: { host: "127.0.0.1", port: 0 }, startCommand: ["/opt/sync/start.sh"] },
+    }),
+  ],
+  [
+    "with options of an application, and no application",
+    front({
+      application: undefined,
+      rootRedirect: true,
+      upstreams: { web: {} },
+      additionalServerNames: ["a.example"],
+    }),
+  ],
+  [
+    "with a page that nobody gets",
+    front({ application: Application.server("http://127.0.0.1:1"), defaultPage: "<p>" }),
   ],
   ["without host", front({ host: undefined })],
   ["with an address for a host", front({ host: "192.0.2.1" })],
   ["without mode", front({ mode: undefined })],
   ["with a mode's name", front({ mode: "tls" })],
   ["with an application's name", front({ application: "nextcloud" })],
-  ["with settings and no file of them", front({ activation: { settings: {} } })],
+  ["with settings and no file of them", front({ settings: { files: {} } })],
   ["with a mode that was not called", front({ mode: Mode.tls })],
   ["without directory", front({ installDirectory: undefined })],
   ["with a relative directory", front({ installDirectory: "srv" })],
@@ -555,13 +567,13 @@ const served = (directory: string) => (s: Site) => {
   new ProxyService(s.stack, "service", { proxy: s.proxy, runtimeBundle: __filename });
 };
 const spelled = (more: Wrong) => () => TlsPolicy.custom({ ...SPELLED, ...more });
-const containerised = (s: Site): FileSyncProxy => {
+const containerised = (s: Site): ContainerFrontEnd => {
   const [web, webdav, fileServer] = ["a", "b", "c"].map((name) => ({ url: `http://${name}:8000` }));
-  return new FileSyncProxy(s.stack, "sync", {
+  return new ContainerFrontEnd(s.stack, "sync", {
     mode: Mode.plain(),
     serverNames: ["files.example"],
     upstreams: { web: web!, webdav: webdav!, fileServer: fileServer! },
-    mediaDirectory: "/srv/media",
+    application: Application.fileSync({ mediaDirectory: "/srv/media" }),
   });
 };
 
@@ -641,13 +653,11 @@ const harmful = of("harm", [
     (s) =>
       s.frontEnd({
         mediaDirectory: "/srv/conf",
-        activation: {
-          settings: {
-            files: {
-              networkDaemon: "/srv/n.conf",
-              webApplication: "/srv/conf/settings.py",
-              fileServer: "/srv/f.conf",
-            },
+        settings: {
+          files: {
+            networkDaemon: "/srv/n.conf",
+            webApplication: "/srv/conf/settings.py",
+            fileServer: "/srv/f.conf",
           },
         },
       }),
@@ -891,12 +901,53 @@ const elsewhere = of("what other proxies do", [
 const made = (type: Wrong) => () => new type();
 const onFront = (method: string) => (s: Site) => (s.frontEnd({}) as Wrong)[method]("x", {});
 const web = (props: Wrong) => (s: Site) =>
-  new WebFrontEnd(s.stack, "web", {
+  new FrontEnd(s.stack, "web", {
     host: { address: "192.0.2.20" },
     mode: Mode.plain(),
-    upstream: "http://127.0.0.1:3000",
+    application: Application.server("http://127.0.0.1:3000"),
     ...props,
   });
+const siteBeside =
+  (props: Wrong, first: Wrong = {}) =>
+  (s: Site) => {
+    const front = s.frontEnd({});
+    const wiki = Application.server("http://127.0.0.1:3000");
+    front.addSite("wiki", { serverNames: ["wiki.example"], application: wiki, ...first });
+    return front.addSite("more", {
+      serverNames: ["more.example"],
+      application: Application.immich(),
+      ...props,
+    });
+  };
+const vaultwarden = (directory: string) => Application.vaultwarden({ directory });
+const siteMistakes = of("a site", [
+  ["without names", siteBeside({ serverNames: [] })],
+  ["with a name of another site", siteBeside({ serverNames: ["a.example", "wiki.example"] })],
+  ["with a name twice", siteBeside({ serverNames: ["a.example", "a.example"] })],
+  ["with a name of the host", siteBeside({ serverNames: ["192.0.2.20"] })],
+  ["without an application", siteBeside({ application: undefined })],
+  ["with an upstream that the application does not have", siteBeside({ upstreams: { files: {} } })],
+  ["with an address by default that another site has", siteBeside({ application: vaultwarden("/srv/v") })],
+  [
+    "with the settings of another site",
+    siteBeside(
+      { application: vaultwarden("/srv/v"), upstreams: { web: { url: "http://127.0.0.1:2" } } },
+      { application: vaultwarden("/srv/v"), upstreams: { web: { url: "http://127.0.0.1:1" } } },
+    ),
+  ],
+  [
+    "in containers at an address of its own container",
+    (s) =>
+      new ContainerFrontEnd(s.stack, "sites", { mode: Mode.plain() }).addSite("photos", {
+        serverNames: ["photos.example"],
+        application: Application.immich(),
+      }),
+  ],
+  [
+    "asked of a front end without one",
+    (s) => new ContainerFrontEnd(s.stack, "sites", { mode: Mode.plain() }).site,
+  ],
+]);
 const bare = of("in JavaScript", [
   ["an application made with `new`", made(Application)],
   ["an action made with `new`", made(Action)],
@@ -995,6 +1046,7 @@ export const MISTAKES: readonly Mistake[] = [
   ...shapes,
   ...elsewhere,
   ...withoutCompiler,
+  ...siteMistakes,
   ...bare,
 ];
 

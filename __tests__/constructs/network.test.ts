@@ -1,5 +1,6 @@
 import { Fn, TerraformVariable, Testing } from "cdktf";
 import {
+  Application,
   ApplicationDaemons,
   ApplicationSettings,
   type Daemon,
@@ -14,7 +15,7 @@ import {
 } from "../../src/index.js";
 import { renderRoutes, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";
-import { frontEnd, newStack, problemsOf as refused, synthesize } from "../../testkit/stacks.js";
+import { daemonsOf, frontEnd, newStack, problemsOf as refused, synthesize } from "../../testkit/stacks.js";
 
 const said = sayings("network");
 const problemsOf = (make: () => unknown) => said(refused(make));
@@ -337,7 +338,7 @@ describe("firewall", () => {
 
 describe("daemons", () => {
   const units = (daemons: Parameters<typeof frontEnd>[0]) => {
-    const made = frontEnd(daemons).daemons!;
+    const made = daemonsOf(frontEnd(daemons))!;
     return Object.fromEntries(
       synthesizedFiles(made).map(({ path, content }) => [
         path.split("/").at(-1),
@@ -347,7 +348,14 @@ describe("daemons", () => {
   };
 
   test("start in the order of service 2.6", () => {
-    expect(units({ daemons: { fileServer: daemon, webApplication: daemon, webdav: daemon } })).toEqual({
+    expect(
+      units({
+        application: Application.fileSync({
+          installDirectory: "/srv/sync",
+          daemons: { fileServer: daemon, webApplication: daemon, webdav: daemon },
+        }),
+      }),
+    ).toEqual({
       "sync-file-server.service": "network.target mariadb.service | portico.service",
       "sync-web-application.service":
         "network.target mariadb.service sync-file-server.service | portico.service",
@@ -362,7 +370,14 @@ describe("daemons", () => {
   ])("%s is called a %s, and of any type and restart that there is", (name, title) => {
     for (const type of ["exec", "forking", "notify"] as const)
       for (const restart of ["on-failure", "always", "no"] as const) {
-        const made = frontEnd({ daemons: { [name]: { ...daemon, type, restart } } }).daemons!;
+        const made = daemonsOf(
+          frontEnd({
+            application: Application.fileSync({
+              installDirectory: "/srv/sync",
+              daemons: { [name]: { ...daemon, type, restart } },
+            }),
+          }),
+        )!;
         const { content } = synthesizedFiles(made)[0]!;
         expect(content).toContain(`Description=${title} of the file-sync application\n`);
         expect(content).toMatch(new RegExp(`\nType=${type}\n[^]*\nRestart=${restart}\n`));
@@ -372,8 +387,10 @@ describe("daemons", () => {
   test("are only those that are given, with the names and the database that are given", () => {
     const names = { webApplication: "web.service" };
     const given = { webApplication: daemon, names, databaseUnit: false as const };
-    expect(units({ daemons: given })).toEqual({ "web.service": "network.target | portico.service" });
-    expect(frontEnd({}).daemons).toBeUndefined();
+    expect(
+      units({ application: Application.fileSync({ installDirectory: "/srv/sync", daemons: given }) }),
+    ).toEqual({ "web.service": "network.target | portico.service" });
+    expect(daemonsOf(frontEnd({}))).toBeUndefined();
   });
 
   test("are refused with the path of the field", () => {
@@ -382,12 +399,22 @@ describe("daemons", () => {
       environment: { SECRET_KEY: "x" },
       command: ["/srv/web.sh", "fastcgi"],
     };
-    expect(problemsOf(() => frontEnd({ daemons: { webApplication } })).map((p) => [p.code, p.path])).toEqual([
-      ["unit.secret-in-environment", "stack/files/Daemons.webApplication.environment.SECRET_KEY"],
+    expect(
+      problemsOf(() =>
+        frontEnd({
+          application: Application.fileSync({ installDirectory: "/srv/sync", daemons: { webApplication } }),
+        }),
+      ).map((p) => [p.code, p.path]),
+    ).toEqual([
+      ["unit.secret-in-environment", "Application.fileSync.daemons.webApplication.environment.SECRET_KEY"],
     ]);
     const variant = { webApplication: { ...webApplication, environment: {} } };
-    expect(problemsOf(() => frontEnd({ daemons: variant })).map((p) => [p.code, p.path])).toEqual([
-      ["unit.fastcgi-start", "stack/files/Daemons/WebApplication.unit.Service.ExecStart.command"],
+    expect(
+      problemsOf(() =>
+        frontEnd({ application: Application.fileSync({ installDirectory: "/srv/sync", daemons: variant }) }),
+      ).map((p) => [p.code, p.path]),
+    ).toEqual([
+      ["unit.fastcgi-start", "stack/files/Site/Daemons/WebApplication.unit.Service.ExecStart.command"],
     ]);
   });
 

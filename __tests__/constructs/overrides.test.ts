@@ -190,10 +190,10 @@ describe("virtual servers", () => {
     const files = frontEnd({}, "files", stack);
     const tls = { material: TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem" }) };
     const inside = files.proxy.addListener("inside", { port: 8443, tls });
-    const before = files.application.listeners;
-    files.application.addListeners(inside, ...before);
+    const before = files.site.virtualServer.listeners;
+    files.site.virtualServer.addListeners(inside, ...before);
     synthesize(stack);
-    expect(files.application.listeners).toEqual([...before, inside]);
+    expect(files.site.virtualServer.listeners).toEqual([...before, inside]);
     const asked = { url: "https://192.0.2.10:8443/sync/", listener: "inside" };
     expect(resolve(stack, asked)).toMatchObject({
       listener: "inside",
@@ -232,7 +232,11 @@ describe("routes", () => {
         .find(({ name }) => name === "application")!
         .routes.find(({ name }) => name === "web")!;
     const before = routeOf();
-    files.routes.web.configure({ requestBodyBytesMax: 1024, sendTimeoutMs: undefined, accessLog: "off" });
+    files.site.routes.web.configure({
+      requestBodyBytesMax: 1024,
+      sendTimeoutMs: undefined,
+      accessLog: "off",
+    });
     const { sendTimeoutMs: _, ...rest } = before;
     expect(routeOf()).toEqual({ ...rest, requestBodyBytesMax: 1024, accessLog: "off" });
     synthesize(stack);
@@ -258,17 +262,17 @@ describe("routes", () => {
   test("can get another action and be removed, also those of a front end", () => {
     const stack = newStack();
     const files = frontEnd({}, "files", stack);
-    files.routes.web.replaceAction(Action.respond(503));
-    files.routes.fileServer.remove();
+    files.site.routes.web.replaceAction(Action.respond(503));
+    files.site.routes.fileServer.remove();
     const { routes } = files.proxy.config.virtualServers.find(({ name }) => name === "application")!;
-    expect(routes.find(({ name }) => name === files.routes.web.name)!.action).toMatchObject({
+    expect(routes.find(({ name }) => name === files.site.routes.web.name)!.action).toMatchObject({
       type: "respond",
       status: 503,
     });
-    expect(routes.map(({ name }) => name)).not.toContain(files.routes.fileServer.name);
+    expect(routes.map(({ name }) => name)).not.toContain(files.site.routes.fileServer.name);
     expect(files.proxy.problems).toEqual([]);
     synthesize(stack);
-    expect(files.upstreams.fileServer.node.metadata.map(({ data }) => data as string)).toEqual([
+    expect(files.site.upstreams.fileServer.node.metadata.map(({ data }) => data as string)).toEqual([
       expect.stringContaining("No route uses this upstream"),
     ]);
   });
@@ -277,11 +281,11 @@ describe("routes", () => {
     const stack = newStack();
     const files = frontEnd({ mode: Mode.tls() }, "files", stack);
     const names = (parts: readonly { readonly name: string }[]): string[] => parts.map(({ name }) => name);
-    files.routes.webdav.remove();
-    files.upstreams.webdav.remove();
+    files.site.routes.webdav.remove();
+    files.site.upstreams.webdav.remove();
     // A route still names this one.
-    files.upstreams.web.remove();
-    files.redirect!.remove();
+    files.site.upstreams.web.remove();
+    files.site.redirect!.remove();
     const { upstreams, virtualServers } = files.proxy.config;
     expect(names(upstreams!)).toEqual(["fileServer", "web"]);
     expect(names(virtualServers)).toEqual(["default", "application"]);

@@ -1,5 +1,15 @@
 import { TerraformVariable } from "cdktf";
-import { Delivery, FrontEndPair, type FrontEndPairProps, Mode, TlsMaterial } from "../../src/index.js";
+import {
+  Application,
+  Delivery,
+  type ApplicationSettings,
+  type FileSyncRoutes,
+  type FileSyncUpstreams,
+  FrontEndPair,
+  type FrontEndPairProps,
+  Mode,
+  TlsMaterial,
+} from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";
 import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
@@ -10,12 +20,15 @@ const FIRST = { address: "192.0.2.11", netmask: "255.255.255.0", interface: "eth
 const SECOND = { ...FIRST, address: "192.0.2.12", interface: "ens3" };
 const FILES = TlsMaterial.fromFiles({ certificate: "/etc/tls/cert.pem", key: "/etc/tls/key.pem" });
 
-function pairOf(more: Partial<FrontEndPairProps> = {}, stack = newStack()): FrontEndPair {
+function pairOf(
+  more: Partial<FrontEndPairProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>> = {},
+  stack = newStack(),
+) {
   return new FrontEndPair(stack, "pair", {
     hosts: [FIRST, SECOND],
     virtualAddress: "192.0.2.20",
     mode: Mode.tls({ material: FILES }),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
     ...more,
     service: { runtimeBundle: __filename, ...more.service },
   });
@@ -23,11 +36,15 @@ function pairOf(more: Partial<FrontEndPairProps> = {}, stack = newStack()): Fron
 
 const said = sayings("pairs");
 
-const refused = (more: Partial<FrontEndPairProps>): [string, string][] =>
+const refused = (
+  more: Partial<FrontEndPairProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>>,
+): [string, string][] =>
   said(problemsOf(() => pairOf(more))).map((p) => [p.code, p.path.replace("stack/pair", "")]);
 
 describe("a pair is refused", () => {
-  test.each<[Partial<FrontEndPairProps>, string, string]>([
+  test.each<
+    [Partial<FrontEndPairProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>>, string, string]
+  >([
     [{ hosts: [FIRST] }, "config.wrong-type", ".hosts"],
     [{ hosts: [FIRST, SECOND, SECOND] }, "config.wrong-type", ".hosts"],
     [{ hosts: [FIRST, FIRST] }, "config.duplicate-name", ".hosts[1].address"],
@@ -46,24 +63,32 @@ describe("a pair is refused", () => {
     [{ keepalivedPath: "keepalived" }, "config.bad-file-path", ".keepalivedPath"],
     // What a host, and not the pair, says of its network.
     ...["host", "interface", "ipv6PrefixLength", "ipv6Gateway"].map(
-      (name): [Partial<FrontEndPairProps>, string, string] => [
-        { network: { [name]: 64 } },
-        "config.unknown-field",
-        `.network.${name}`,
-      ],
+      (
+        name,
+      ): [
+        Partial<FrontEndPairProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>>,
+        string,
+        string,
+      ] => [{ network: { [name]: 64 } }, "config.unknown-field", `.network.${name}`],
     ),
     ...["virtualAddress", "publicName", "ipv6Address", "ipv6Flags"].map(
-      (name): [Partial<FrontEndPairProps>, string, string] => [
-        { hosts: [FIRST, { ...SECOND, [name]: "a" }] },
-        "config.unknown-field",
-        `.hosts[1].${name}`,
-      ],
+      (
+        name,
+      ): [
+        Partial<FrontEndPairProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>>,
+        string,
+        string,
+      ] => [{ hosts: [FIRST, { ...SECOND, [name]: "a" }] }, "config.unknown-field", `.hosts[1].${name}`],
     ),
-    ...["host", "hsot"].map((name): [Partial<FrontEndPairProps>, string, string] => [
-      { [name]: FIRST },
-      "config.unknown-field",
-      `.${name}`,
-    ]),
+    ...["host", "hsot"].map(
+      (
+        name,
+      ): [
+        Partial<FrontEndPairProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>>,
+        string,
+        string,
+      ] => [{ [name]: FIRST }, "config.unknown-field", `.${name}`],
+    ),
   ])("%j is refused: %s %s", (more, code, path) => {
     expect(refused(more)).toEqual([[code, path]]);
   });
@@ -171,9 +196,9 @@ describe("what clients are sent to", () => {
   test("is the virtual address, on both hosts", () => {
     const pair = pairOf({ mode: Mode.tls({ material: FILES }) });
     expect(pair.url).toBe("https://192.0.2.20/sync/");
-    for (const { serverNames, settings, portForwards } of pair.frontEnds) {
-      expect(serverNames).toEqual(["192.0.2.20"]);
-      expect(settings.values.fileServerRoot).toBe("https://192.0.2.20/synchttp");
+    for (const { site, portForwards } of pair.frontEnds) {
+      expect(site.serverNames).toEqual(["192.0.2.20"]);
+      expect(site.settings.values.fileServerRoot).toBe("https://192.0.2.20/synchttp");
       expect(portForwards.map(({ toAddress }) => toAddress)).toEqual(["192.0.2.20", "192.0.2.20"]);
     }
     expect(pair.hosts.map(({ address }) => address)).toEqual(["192.0.2.11", "192.0.2.12"]);
@@ -295,7 +320,7 @@ describe("in Terraform", () => {
     });
   });
 
-  test.each<[string, Partial<FrontEndPairProps>]>([
+  test.each<[string, Partial<FrontEndPairProps<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>>]>([
     ["who brings the secret", { proxy: { ticketKeys: { file: "/etc/tickets" } } }],
     ["who serves without TLS", { mode: Mode.plain() }],
   ])("no secret is made for those %s", (_, more) => {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { LocalProvider } from "@cdktf/provider-local/lib/provider";
 import { TerraformStack, Testing } from "cdktf";
-import { FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, FrontEnd, Mode } from "../../src/index.js";
 
 /** Packages of providers that a process loads which uses the built package, and the providers that a stack has. */
 
@@ -16,14 +16,14 @@ Module._resolveFilename = function (name, ...more) {
   return find.call(this, name, ...(own ? [{ ...more[0], paths: [] }] : more));
 };
 const { App, TerraformStack, Testing } = require("cdktf");
-const { Delivery, FileSyncFrontEnd, Mode, TlsMaterial } = require(entry);
+const { Application, Delivery, FrontEnd, Mode, TlsMaterial } = require(entry);
 const ssh = Delivery.ssh({ hostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB1Ys0xCkSTpFLUZbP0GZtGEBeSTyc1pfLaSZ2BdZzzz" });
 const files = TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem" });
 const [delivery, material] = { none: [], ssh: [ssh, files], local: [Delivery.local(), files], tls: [ssh, TlsMaterial.selfSigned()] }[what];
 if (delivery !== undefined) {
   const stack = new TerraformStack(Testing.app(), "stack");
-  new FileSyncFrontEnd(stack, "files", {
-    host: { address: "192.0.2.10", delivery }, mode: Mode.tls({ material }), installDirectory: "/srv/sync",
+  new FrontEnd(stack, "files", {
+    host: { address: "192.0.2.10", delivery }, mode: Mode.tls({ material }), application: Application.fileSync({ installDirectory: "/srv/sync" }),
   });
   Testing.synth(stack);
 }
@@ -51,10 +51,10 @@ const providersOf = (stack: TerraformStack): unknown =>
 
 const stackOf = (mode: Mode): TerraformStack => {
   const stack = new TerraformStack(Testing.app(), "stack");
-  new FileSyncFrontEnd(stack, "files", {
+  new FrontEnd(stack, "files", {
     host: { address: "192.0.2.10" },
     mode,
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
   });
   return stack;
 };

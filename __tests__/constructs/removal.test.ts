@@ -1,7 +1,8 @@
 import {
   Action,
+  Application,
   ContainerProxy,
-  FileSyncFrontEnd,
+  FrontEnd,
   Host,
   Listener,
   Mode,
@@ -10,7 +11,6 @@ import {
   TlsMaterial,
   Upstream,
   VirtualServer,
-  WebFrontEnd,
 } from "../../src/index.js";
 import { renderProxyConfig, resolve, synthesizedFile } from "../../src/testing/index.js";
 import { Construct } from "constructs";
@@ -158,16 +158,24 @@ describe("a listener that is removed", () => {
   const common = { host, firewall: {}, activation: {}, service: { runtimeBundle: __filename } };
   const make = {
     web: (mode: Mode) =>
-      new WebFrontEnd(newStack(), "app", { ...common, mode, upstream: "http://127.0.0.1:3" }),
+      new FrontEnd(newStack(), "app", {
+        ...common,
+        mode,
+        application: Application.server("http://127.0.0.1:3"),
+      }),
     files: (mode: Mode) =>
-      new FileSyncFrontEnd(newStack(), "app", { ...common, mode, installDirectory: "/srv/sync" }),
+      new FrontEnd(newStack(), "app", {
+        ...common,
+        mode,
+        application: Application.fileSync({ installDirectory: "/srv/sync" }),
+      }),
   };
 
   test.each(["web", "files"] as const)("is like one that was never there (%s)", (kind) => {
     const without = make[kind](Mode.tls({ httpPort: false }));
     const front = make[kind](Mode.tls());
     front.listeners.http!.remove();
-    front.redirect!.remove();
+    front.site.redirect!.remove();
     if (kind === "files") front.defaultServer.remove();
     expect(renderProxyConfig(front)).toEqual(renderProxyConfig(without));
     const [deployment, other] = [front, without].map((one) => one.activation!.deployment);
@@ -233,7 +241,7 @@ describe("a listener that is removed", () => {
 test("a router forwards no port of a removed listener", () => {
   const front = frontEnd({ mode: Mode.plain(), outputs: true, host: { address: "192.168.1.10" } });
   const inside = front.proxy.addListener("inside", { port: 8090 });
-  for (const server of [front.application, front.defaultServer]) server.addListeners(inside);
+  for (const server of [front.site.virtualServer, front.defaultServer]) server.addListeners(inside);
   front.listeners.http!.remove();
   expect(front.portForwards).toEqual([]);
   const outputs = Object.values(synthesize(front.node.scope as never).output!);

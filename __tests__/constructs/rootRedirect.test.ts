@@ -3,10 +3,10 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
 import { expectedResponses } from "../../src/host/diagnosis/expectedResponses.js";
 import {
+  Application,
+  ContainerFrontEnd,
   type ContainerProxy,
   Delivery,
-  type FileSyncFrontEndProps,
-  FileSyncProxy,
   FrontEndPair,
   Mode,
   type ReverseProxy,
@@ -14,7 +14,7 @@ import {
 } from "../../src/index.js";
 import type { RouteInput } from "../../src/model/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
-import { frontEnd, newStack, synthesize } from "../../testkit/stacks.js";
+import { type FileSyncFrontEndProps, frontEnd, newStack, synthesize } from "../../testkit/stacks.js";
 
 /** `rootRedirect`: where `/` leads, in the config, among the expected responses, and on the wire. */
 
@@ -40,11 +40,16 @@ const TLS = { mode: Mode.tls() };
 test.each<[what: string, props: Partial<FileSyncFrontEndProps>, asked: string[], location: string]>([
   ["plain mode", PLAIN, [`http://${NAME}/`], `http://${NAME}/sync/`],
   ["TLS mode", TLS, [`http://${NAME}/`, `https://${NAME}/`], `https://${NAME}/sync/`],
-  ["another prefix", { ...TLS, pathPrefix: "cloud" }, [`https://${NAME}/`], `https://${NAME}/cloud/`],
+  [
+    "another prefix",
+    { ...TLS, application: Application.fileSync({ installDirectory: "/srv/sync", pathPrefix: "cloud" }) },
+    [`https://${NAME}/`],
+    `https://${NAME}/cloud/`,
+  ],
 ])("`/` leads to the application: %s", (_, props, asked, location) => {
   const { stack, files, page, rows } = made({ ...props, rootRedirect: true });
   for (const url of asked) expect(resolve(stack, url)).toMatchObject({ status: 302, location });
-  expect(files.url).toBe(location);
+  expect(files.site.url).toBe(location);
   expect(page).toContain(`<a href="${location}">${location}</a>`);
   expect(rows.map(({ request: { scheme, host, path } }) => `${scheme}://${host}${path}`)).toEqual(
     expect.arrayContaining(asked),
@@ -83,12 +88,12 @@ describe.each<[name: string, make: () => ReverseProxy | ContainerProxy]>([
   [
     "files.example.org",
     () =>
-      new FileSyncProxy(newStack(), "sync", {
+      new ContainerFrontEnd(newStack(), "sync", {
         ...TLS,
         rootRedirect: true,
         serverNames: ["files.example.org"],
         upstreams: UPSTREAMS,
-        mediaDirectory: "/srv/media",
+        application: Application.fileSync({ mediaDirectory: "/srv/media" }),
       }).proxy,
   ],
   [
@@ -99,7 +104,7 @@ describe.each<[name: string, make: () => ReverseProxy | ContainerProxy]>([
         virtualAddress: "192.0.2.20",
         mode: Mode.tls({ material }),
         rootRedirect: true,
-        installDirectory: "/srv/sync",
+        application: Application.fileSync({ installDirectory: "/srv/sync" }),
         service: { runtimeBundle: __filename },
       }).frontEnds[1].proxy,
   ],

@@ -6,10 +6,11 @@ import { App, TerraformStack, TerraformVariable, Testing } from "cdktf";
 import {
   Action,
   Activation,
+  Application,
   Delivery,
-  FileSyncFrontEnd,
   Firewall,
   type FirewallProps,
+  FrontEnd,
   Host,
   HostFile,
   Mode,
@@ -293,9 +294,9 @@ describe("warnings for settings that work but are probably not intended", () => 
     more.addRoute("all", { path: "/", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
       expect.stringMatching(/^stack\/files\/Proxy\/Listeners\/more: `http2` has no effect without TLS/),
+      expect.stringMatching(/^stack\/files\/Proxy\/VirtualServers\/empty: .*404/),
       expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: `verify: false` accepts every server/),
       expect.stringMatching(/^stack\/files\/Proxy\/Upstreams\/idle: No route uses this upstream/),
-      expect.stringMatching(/^stack\/files\/Proxy\/VirtualServers\/empty: .*404/),
     ]);
     // Each once, however often the app is synthesized.
     expect(warnings(stack)).toHaveLength(4);
@@ -304,7 +305,7 @@ describe("warnings for settings that work but are probably not intended", () => 
 
   test("a segment route that takes over a prefix route, a secret in a field", () => {
     const stack = newStack();
-    const { application, upstreams } = frontEnd({}, "files", stack);
+    const { virtualServer: application, upstreams } = frontEnd({}, "files", stack).site;
     application.addRoute("mine", { path: "/sync", action: Action.respond(204) });
     application.addRoute("exact", { path: "/sync", match: "exact", action: Action.respond(204) });
     const setHeaders = { "X-Office": "1", Authorization: "Bearer x" };
@@ -422,24 +423,24 @@ describe("warnings for settings that work but are probably not intended", () => 
 
   test("a path that looks like a pattern, two daemons with one URL", () => {
     const stack = newStack();
-    const { application } = frontEnd(
+    const { virtualServer: application } = frontEnd(
       { upstreams: { webdav: { url: "http://127.0.0.1:8000" } } },
       "files",
       stack,
-    );
+    ).site;
     application.addRoute("glob", { path: "/pictures/*", action: Action.respond(204) });
     application.addRoute("named", { path: "/pictures/:id", action: Action.respond(204) });
     application.addRoute("braces", { path: "/pictures/{id}", action: Action.respond(204) });
     application.addRoute("colon", { path: "/a:b", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
       expect.stringMatching(
-        /^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the same URL as web:/,
-      ),
-      expect.stringMatching(
         /^stack\/files\/.*\/application\/glob: .* contains `\*`, which .*: paths are not/,
       ),
       expect.stringMatching(/^stack\/files\/.*\/application\/named: .* contains `:`,/),
       expect.stringMatching(/^stack\/files\/.*\/application\/braces: .* contains `\{`,/),
+      expect.stringMatching(
+        /^stack\/files\/Proxy\/Upstreams\/webdav: This upstream has the same URL as web:/,
+      ),
     ]);
   });
 
@@ -456,14 +457,14 @@ describe("warnings for settings that work but are probably not intended", () => 
       const stack = newStack();
       const material = TlsMaterial.fromFiles({ certificate: file("cert.pem"), key: file("key.pem") });
       const host = { address: "192.0.2.10", delivery: Delivery.local({ root: "/" }) };
-      const files = new FileSyncFrontEnd(stack, "files", {
+      const files = new FrontEnd(stack, "files", {
         host,
         mode: Mode.tls({ material }),
-        installDirectory: "/srv/sync",
+        application: Application.fileSync({ installDirectory: "/srv/sync" }),
         additionalServerNames: ["files.example.org", "files.example.net"],
         service: { runtimeBundle: __filename },
       });
-      files.application.addRoute("ok", { path: "/ok", action: Action.respond(204) });
+      files.site.virtualServer.addRoute("ok", { path: "/ok", action: Action.respond(204) });
       // Of a virtual server with a certificate of its own; one on the host is not looked for here, one may be missing.
       const own = (id: string, certificate: string) => {
         const key = `${certificate}.key`;

@@ -1,15 +1,14 @@
 import type { TerraformStack } from "cdktf";
 import {
   Application,
+  ContainerFrontEnd,
   type ContainerProxy,
   Delivery,
-  FileSyncFrontEnd,
-  FileSyncProxy,
+  FrontEnd,
   FrontEndPair,
   Mode,
-  type TlsOptions,
   TlsMaterial,
-  WebFrontEnd,
+  type TlsOptions,
 } from "../../src/index.js";
 import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
 import type { ProxyConfig } from "../../src/model/index.js";
@@ -33,21 +32,19 @@ const containers = { serverNames: [NAME], upstreams: { web: { url: "http://immic
 /** Each front end on a host that takes a mode. */
 const ON_HOSTS = {
   "an ordinary application": (stack, mode) =>
-    new WebFrontEnd(stack, "app", { ...common, mode, upstream: "http://127.0.0.1:3000" }),
+    new FrontEnd(stack, "app", { ...common, mode, application: Application.server("http://127.0.0.1:3000") }),
   "the file-sync service": (stack, mode) =>
-    new FileSyncFrontEnd(stack, "app", {
+    new FrontEnd(stack, "app", {
       ...common,
       mode,
-      installDirectory: "/srv/sync",
+      application: Application.fileSync({ installDirectory: "/srv/sync" }),
       rootRedirect: true,
     }),
   "an application with its own `/`": (stack, mode) =>
-    new FileSyncFrontEnd(stack, "app", { ...common, mode, application: Application.nextcloud() }),
+    new FrontEnd(stack, "app", { ...common, mode, application: Application.nextcloud() }),
   "the first host of a pair": (stack, mode) => pair(stack, mode).frontEnds[0],
   "the second host of a pair": (stack, mode) => pair(stack, mode).frontEnds[1],
 } satisfies Record<string, (stack: TerraformStack, mode: Mode) => FrontEnd>;
-
-type FrontEnd = WebFrontEnd | FileSyncFrontEnd<object, object>;
 
 function pair(stack: TerraformStack, mode: Mode): FrontEndPair {
   return new FrontEndPair(stack, "pair", {
@@ -55,7 +52,7 @@ function pair(stack: TerraformStack, mode: Mode): FrontEndPair {
     virtualAddress: "192.0.2.20",
     publicName: NAME,
     mode,
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
     firewall: {},
     service,
   });
@@ -82,7 +79,7 @@ describe.each(Object.entries(ON_HOSTS))("%s", (_, make) => {
     const config = renderProxyConfig(front);
     expect(portsOf(config)).toEqual([443]);
     expect(config.virtualServers.map(({ name }) => name)).not.toContain("redirect");
-    expect([front.listeners.http, front.listeners.http6, front.redirect, front.mode.httpPort]).toEqual(
+    expect([front.listeners.http, front.listeners.http6, front.site.redirect, front.mode.httpPort]).toEqual(
       Array(4).fill(undefined),
     );
     expect(
@@ -122,7 +119,7 @@ const IN_CONTAINERS: Record<string, (stack: TerraformStack, sync: ContainerProxy
 test.each(Object.entries(IN_CONTAINERS))("%s publishes the port of TLS only", (_, run) => {
   const of = (mode: Mode): string => {
     const stack = newStack();
-    const { proxy } = new FileSyncProxy(stack, "app", {
+    const { proxy } = new ContainerFrontEnd(stack, "app", {
       ...containers,
       application: Application.immich(),
       mode,
@@ -137,7 +134,7 @@ test("the default server of an HTTP port that is not there is a problem with its
   const mode = Mode.tls({ httpPort: false });
   const files = ON_HOSTS["the file-sync service"](newStack(), mode);
   expect(files.httpsListener).toBe(files.listeners.https);
-  const sync = new FileSyncProxy(newStack(), "app", {
+  const sync = new ContainerFrontEnd(newStack(), "app", {
     ...containers,
     application: Application.immich(),
     mode,

@@ -2,7 +2,8 @@ import { Lazy, TerraformVariable, type TerraformStack } from "cdktf";
 import {
   Action,
   AlertRules,
-  FileSyncFrontEnd,
+  Application,
+  FrontEnd,
   Host,
   HostFile,
   type Listener,
@@ -281,14 +282,14 @@ test.each([
 ])("%s in the application's directory", (_, key, field, warning) => {
   const stack = newStack();
   const material = TlsMaterial.fromFiles({ certificate: "/etc/portico/c.pem", key });
-  const front = new FileSyncFrontEnd(stack, "files", {
+  const front = new FrontEnd(stack, "files", {
     host: { address: "192.0.2.10", publicName: "files.example.org" },
     mode: Mode.tls({ material }),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
   });
   const app = front.proxy.addUpstream("app", { url: "http://127.0.0.1:9000" });
   const action = Action.proxy(app, { setHeadersFromCredential: { "X-Key": field } });
-  front.application.addRoute("app", { path: "/app", action });
+  front.site.virtualServer.addRoute("app", { path: "/app", action });
   synthesize(stack);
   const said = stack.node
     .findAll()

@@ -1,13 +1,15 @@
 import { Testing } from "cdktf";
 import {
   Action,
+  Application,
+  type CustomApplication,
   Delivery,
   Firewall,
+  FrontEnd,
+  type FrontEndProps,
   Host,
   Mode,
   ReverseProxy,
-  WebFrontEnd,
-  type WebFrontEndProps,
 } from "../../src/index.js";
 import { renderProxyConfig, resolve, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { DEPLOYMENT_FILE } from "../../src/model/deployment.js";
@@ -16,39 +18,52 @@ import { newStack, problemsOf } from "../../testkit/stacks.js";
 /** The front end of one ordinary application, and what its deployment expects of it. */
 
 const host = { address: "192.0.2.10", publicName: "app.example.org" };
-const made = (props: Partial<WebFrontEndProps> = {}) => {
+const defaults = { host, mode: Mode.tls(), service: { runtimeBundle: __filename }, activation: {} };
+const application = Application.server("http://127.0.0.1:3000");
+const made = (props: Partial<FrontEndProps> = {}) => {
   const stack = newStack();
-  const service = { runtimeBundle: __filename };
-  const defaults = { host, mode: Mode.tls(), upstream: "http://127.0.0.1:3000", service, activation: {} };
-  return { stack, front: new WebFrontEnd(stack, "app", { ...defaults, ...props }) };
+  return { stack, front: new FrontEnd(stack, "app", { ...defaults, application, ...props }) };
+};
+/** A front end of an application that is more than a server. */
+const described = (more: Partial<CustomApplication>) => {
+  const wiki = Application.custom({
+    name: "wiki",
+    title: "Wiki",
+    parts: { web: { title: "wiki", url: "http://127.0.0.1:3000" } },
+    main: "web",
+    routes: () => ({ web: { path: "/", action: { type: "proxy", upstream: "web" } } }),
+    ...more,
+  });
+  return made({ application: wiki });
 };
 
 test("all paths of its names go to the upstream, port 80 leads to https, and other names get nothing", () => {
   const { stack, front } = made({ firewall: {} });
-  const [main] = front.serverNames;
-  expect(front.url).toBe(`https://${main}/`);
+  const [main] = front.site.serverNames;
+  expect(front.site.url).toBe(`https://${main}/`);
   expect(resolve(stack, `http://${main}/a?b`)).toMatchObject({
     status: 301,
     location: `https://${main}/a?b`,
   });
-  expect(resolve(stack, `https://${main}/a`)).toMatchObject({ upstream: "application" });
+  expect(resolve(stack, `https://${main}/a`)).toMatchObject({ upstream: "web" });
   expect(resolve(stack, "https://other.example/")).toMatchObject({ status: 404 });
   expect(front.activation!.deployment).toMatchObject({
     services: { firewall: "portico-firewall.service" },
     network: { exposedPorts: [22, 80, 443], loopbackPorts: [3000, 3306] },
     expect: [
       { name: "other names", status: 404 },
-      { name: "redirect https", request: { server: "redirect", path: "/" } },
-      { name: "application application", request: { server: "application", path: "/" } },
+      { name: "redirect to https", request: { server: "redirect", path: "/" } },
+      { name: "application web", request: { server: "application", path: "/" } },
     ],
   });
   expect(() => Testing.synth(stack, true)).not.toThrow();
 });
 
 test("with `windowsDrives`, Windows may map a drive of a WebDAV route below the application", () => {
-  const { stack, front } = made({ windowsDrives: true });
-  front.application.addRoute("dav", { path: "/dav", action: Action.proxy(front.upstream) });
-  const [name] = front.serverNames;
+  const stack = newStack();
+  const front = new FrontEnd(stack, "app", { ...defaults, application, windowsDrives: true });
+  front.site.virtualServer.addRoute("dav", { path: "/dav", action: Action.proxy(front.site.upstreams.web) });
+  const [name] = front.site.serverNames;
   const ask = (scheme: string) =>
     resolve(stack, { url: `${scheme}://${name}/`, method: "OPTIONS", headers: { "User-Agent": "DavClnt" } });
   expect(ask("https")).toMatchObject({ windowsDrives: true });
@@ -74,24 +89,23 @@ test("its activation knows the application's daemons, settings, rows and trees",
   const settings = { files: [{ name: "main", path: "/srv/app.conf", kind: "ini" as const, items }] };
   const daemons = [{ unit: "app.service", restartOn: ["main"], code: "wiki" }];
   const rows = [{ code: "wiki", title: "The wiki works" }];
-  const trees = [{ path: "/srv/files", code: "wiki", message: "others cannot read a file" }];
-  const described = (code: string) => {
-    const { stack, front } = made({
-      activation: { settings, daemons, trees, rows: [{ ...rows[0]!, code }] },
+  const trees = [{ path: "/srv/files", code: "wiki", message: "others cannot read a file", fix: false }];
+  const withRow = (code: string) => {
+    const { stack, front } = described({
+      ...{ settings: () => settings.files, daemons, trees, rows: [{ ...rows[0]!, code }] },
     });
     return { stack, deployment: front.activation!.deployment };
   };
-  const { stack, deployment } = described("wiki");
+  const { stack, deployment } = withRow("wiki");
   expect(deployment).toMatchObject({ settings, trees, rows, services: { daemons } });
   expect(() => Testing.synth(stack, true)).not.toThrow();
-  expect(() => Testing.synth(described("other").stack, true)).toThrow("is not the code of one of `rows`");
+  expect(() => Testing.synth(withRow("other").stack, true)).toThrow("is not the code of one of `rows`");
 });
 
 test("without an activation, the host has its deployment as a file, with the expected responses", () => {
-  const { stack, front } = made({
-    activation: undefined,
-    route: { expect: { path: "/health", status: 200 } },
-  });
+  const stack = newStack();
+  const front = new FrontEnd(stack, "app", { ...defaults, application, activation: undefined });
+  front.site.routes.web.configure({ expect: { path: "/health", status: 200 } });
   expect(front.activation).toBeUndefined();
   const file = synthesizedFiles(stack).find(({ path }) => path === "/etc/portico/deployment.json")!;
   // Hashes of the files are known to Terraform only.
@@ -113,7 +127,8 @@ test("an item of its settings belongs to one of its rows, or to that of all sett
   const of = (code: string) => {
     const items = [{ section: "server", name: "root_url", value: "https://app.example.org/", code }];
     const settings = { files: [{ name: "main", path: "/srv/app.conf", kind: "ini" as const, items }] };
-    return made({ activation: { settings, rows: [{ code: "wiki", title: "The wiki works" }] } }).stack;
+    return described({ settings: () => settings.files, rows: [{ code: "wiki", title: "The wiki works" }] })
+      .stack;
   };
   for (const code of ["wiki", "settings"]) expect(() => Testing.synth(of(code), true)).not.toThrow();
   expect(() => Testing.synth(of("wikis"), true)).toThrow(
@@ -124,7 +139,7 @@ test("an item of its settings belongs to one of its rows, or to that of all sett
 test("in plain mode the application is on port 80", () => {
   const { front } = made({ mode: Mode.plain() });
   expect(renderProxyConfig(front.proxy).listeners.map(({ port }) => port)).toEqual([80]);
-  expect(front.redirect).toBeUndefined();
+  expect(front.site.redirect).toBeUndefined();
 });
 
 test("the expected response of a route is written, or nothing is", () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
-import { Delivery, FileSyncFrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
+import { Application, Delivery, FrontEnd, FrontEndPair, Mode, TlsMaterial } from "../../src/index.js";
 import {
   DOMAIN_NAME_PATTERN,
   IPV4_PATTERN,
@@ -158,10 +158,10 @@ function sshStack(): TerraformStack {
     machineId: text("machine"),
     whenDestroyed: "purge",
   });
-  new FileSyncFrontEnd(stack, "files", {
+  new FrontEnd(stack, "files", {
     host: { address: "192.0.2.10", publicName: "files.example.org", delivery },
     mode: Mode.tls(),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
     service,
   });
   return stack;
@@ -180,7 +180,7 @@ function pairStack(): TerraformStack {
     virtualAddress: "192.0.2.20",
     publicName: "files.example.org",
     mode: Mode.tls({ material: TlsMaterial.acme({ email: "a@example.org", agreeToTerms: true }) }),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
     service,
   });
   return stack;

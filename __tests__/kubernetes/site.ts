@@ -1,9 +1,10 @@
 import type { TerraformStack } from "cdktf";
 import {
   Action,
+  Application,
+  ContainerFrontEnd,
   ContainerProxy,
   type ContainerProxyProps,
-  FileSyncProxy,
   Mode,
   TlsMaterial,
 } from "../../src/index.js";
@@ -13,8 +14,8 @@ import { KubernetesProvider, newStack } from "../../testkit/stacks.js";
 export const IMAGE = "registry.example/portico:0.1.0";
 
 /** A file-sync service whose daemons are Services. */
-export function fileSync(stack: TerraformStack, settings: ContainerProxyProps = {}): FileSyncProxy {
-  return new FileSyncProxy(stack, "sync", {
+export function fileSync(stack: TerraformStack, settings: ContainerProxyProps = {}): ContainerFrontEnd {
+  return new ContainerFrontEnd(stack, "sync", {
     mode: Mode.tls(),
     serverNames: ["files.example.org"],
     upstreams: {
@@ -22,7 +23,7 @@ export function fileSync(stack: TerraformStack, settings: ContainerProxyProps = 
       webdav: { url: "http://webdav.sync.svc:8080" },
       fileServer: { url: "http://file-server.sync.svc:8082" },
     },
-    mediaDirectory: "/srv/media",
+    application: Application.fileSync({ mediaDirectory: "/srv/media" }),
     proxy: settings,
   });
 }

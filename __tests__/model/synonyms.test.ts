@@ -4,15 +4,16 @@ import { places } from "../../src/model/config/places.js";
 import { plainName, NOT_SUPPORTED } from "../../src/model/notSupported.js";
 import { SYNONYMS } from "../../src/model/synonyms.js";
 import { HOST_PROPS } from "../../src/constructs/host.js";
-import { WEB_FRONT_END_PROPS } from "../../src/constructs/webFrontEnd.js";
+import { FRONT_END_PROPS } from "../../src/constructs/frontEnd/frontEndProps.js";
 import {
+  Application,
+  FrontEnd,
   Host,
   Mode,
   ProblemError,
   ReverseProxy,
   TlsMaterial,
   TlsPolicy,
-  WebFrontEnd,
 } from "../../src/index.js";
 
 /** Names that other proxies use: the message for one says which field it is here, and where the field is. */
@@ -29,7 +30,7 @@ test("each field of the table exists where the table says", () => {
 
 const UPSTREAM = places().find(({ words }) => words === "an upstream")!.names;
 const LEVELS: Readonly<Record<string, readonly string[]>> = {
-  mode: Object.keys(WEB_FRONT_END_PROPS),
+  mode: Object.keys(FRONT_END_PROPS),
   material: ["material", "policy"],
   httpsPort: ["httpsPort", "httpPort"],
   publicName: Object.keys(HOST_PROPS),
@@ -135,10 +136,10 @@ const front = (more: object) =>
     const props = {
       host: { address: "192.0.2.1" },
       mode: Mode.plain(),
-      upstream: "http://127.0.0.1:1",
+      application: Application.server("http://127.0.0.1:1"),
       ...more,
     };
-    return new WebFrontEnd(stack, "web", props);
+    return new FrontEnd(stack, "web", props);
   });
 
 test.each([
@@ -150,9 +151,9 @@ test.each([
     { ssl_certificate: "/c" },
     "Use `mode: Mode.tls({ material: TlsMaterial.fromFiles({ certificate, key }) })`.",
   ],
-  [{ client_max_body_size: 1 }, "Use `route.requestBodyBytesMax`."],
-  [{ preserveHost: true }, "Use `proxyOptions.hostHeader`."],
-  [{ readTimeoutMs: 1 }, "Use `upstream.readTimeoutMs`."],
+  [{ client_max_body_size: 1 }, "Use `requestBodyBytesMax` of a route."],
+  [{ preserveHost: true }, "Use `hostHeader` of a `proxy` action."],
+  [{ readTimeoutMs: 1 }, "The field belongs to an upstream."],
   [{ worker_connections: 1 }, "Use `proxy.limits.connectionsMax`."],
 ])("a front end with %j", (more, begin) => {
   expect(front(more)).toMatch(new RegExp(`^${begin.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`));

@@ -4,7 +4,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { Application, FileSyncFrontEnd, Mode, TlsMaterial, WebFrontEnd } from "../../src/index.js";
+import { Application, FrontEnd, Mode, TlsMaterial } from "../../src/index.js";
 import { dhParametersPem } from "../../src/render/index.js";
 import { listeningSockets } from "../../src/runtime/sockets/node/listeningSockets.js";
 import { issue } from "../../testkit/certificates.js";
@@ -39,16 +39,16 @@ afterEach(async () => {
 
 const FRONT_ENDS = {
   "an ordinary application": (mode: Mode, upstream: { url: string }) =>
-    new WebFrontEnd(newStack(), "app", { ...common(), mode, upstream }),
+    new FrontEnd(newStack(), "app", { ...common(), mode, application: Application.server(upstream) }),
   "the file-sync service": (mode: Mode, web: { url: string }) =>
-    new FileSyncFrontEnd(newStack(), "app", {
+    new FrontEnd(newStack(), "app", {
       ...common(),
       mode,
       upstreams: { web },
-      installDirectory: folder,
+      application: Application.fileSync({ installDirectory: folder }),
     }),
   Nextcloud: (mode: Mode, web: { url: string }) =>
-    new FileSyncFrontEnd(newStack(), "app", {
+    new FrontEnd(newStack(), "app", {
       ...{ ...common(), mode, upstreams: { web } },
       application: Application.nextcloud(),
     }),

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, TerraformStack, TerraformVariable } from "cdktf";
-import { Action, FileSyncFrontEnd, Firewall, Host, Mode, ReverseProxy } from "../../src/index.js";
+import { Action, Application, Firewall, FrontEnd, Host, Mode, ReverseProxy } from "../../src/index.js";
 import { renderGraph, renderProxyConfig, renderRoutes } from "../../src/testing/index.js";
 import { codeBlocks } from "../../testkit/markdown.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
@@ -161,13 +161,13 @@ describe("renderRoutes", () => {
 
   test("the page on unit tests shows it as it is", () => {
     const stack = new TerraformStack(new App(), "test");
-    const files = new FileSyncFrontEnd(stack, "files", {
+    const files = new FrontEnd(stack, "files", {
       host: { address: "192.0.2.10", publicName: "files.example.org" },
       mode: Mode.tls(),
-      installDirectory: "/srv/sync",
+      application: Application.fileSync({ installDirectory: "/srv/sync" }),
     });
     const office = files.proxy.addUpstream("office", { url: "http://10.0.0.7:8000" });
-    files.application.addRoute("office", { path: "/office", action: Action.proxy(office) });
+    files.site.virtualServer.addRoute("office", { path: "/office", action: Action.proxy(office) });
     const [example] = codeBlocks("docs/unit-tests.md", "ts");
     const shown = /toMatchInlineSnapshot\(`\n {4}"([^`]*)\n {4}"\n {2}`\)/.exec(example!)![1]!;
     expect(`${shown.replace(/^ {4}/gm, "")}\n`).toBe(renderRoutes(stack));
@@ -210,10 +210,10 @@ describe("renderGraph", () => {
 
   test("docs/reachable.svg is the picture of the smallest deployment", () => {
     const stack = new TerraformStack(new App(), "portico");
-    new FileSyncFrontEnd(stack, "files", {
+    new FrontEnd(stack, "files", {
       host: { address: "192.0.2.10", publicName: "files.example.org" },
       mode: Mode.tls(),
-      installDirectory: "/srv/sync",
+      application: Application.fileSync({ installDirectory: "/srv/sync" }),
     });
     const picture = readFileSync(join(__dirname, "../../docs/reachable.svg"), "utf8");
     expect(renderGraph(stack).svg).toBe(picture);
@@ -231,13 +231,13 @@ describe("renderGraph", () => {
 
   test("no text of the config ends its label", () => {
     const stack = new TerraformStack(new App(), "test");
-    const files = new FileSyncFrontEnd(stack, "files", {
+    const files = new FrontEnd(stack, "files", {
       host: { address: "192.0.2.10", publicName: "files.example.org" },
       mode: Mode.plain(),
-      installDirectory: "/srv/sync",
+      application: Application.fileSync({ installDirectory: "/srv/sync" }),
     });
     const directory = `/srv/a"]<b>&#${"x".repeat(60)}`;
-    files.application.addRoute("odd", { path: '/"><script>&', action: Action.staticFiles(directory) });
+    files.site.virtualServer.addRoute("odd", { path: '/"><script>&', action: Action.staticFiles(directory) });
     const odd = renderGraph(stack);
     expect(odd.mermaid).toContain("#34;#62;#60;script#62;#38;<br/>and below");
     expect(odd.svg).toContain("/&quot;&gt;&lt;script&gt;&amp;");

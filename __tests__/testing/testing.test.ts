@@ -98,7 +98,7 @@ describe("resolve and the fields of the response", () => {
     mode: Mode.tls({ material, hsts: {} }),
     responseHeaders: { set: { "X-Frame-Options": "DENY", "X-A": "1" }, remove: ["Server"] },
   });
-  app.application.addRoute("share", {
+  app.site.virtualServer.addRoute("share", {
     path: "/sync/share",
     action: Action.respond(200),
     responseHeaders: { set: { "x-a": "2" }, remove: ["X-Frame-Options"] },

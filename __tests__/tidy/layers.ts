@@ -63,7 +63,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "review",
   ],
   "src/render": ["metrics", ".", "index.ts", "kubernetes"],
-  "src/constructs": ["providers", "props", "delivery", ".", "fileSync", "pair", "index.ts"],
+  "src/constructs": ["providers", "props", "delivery", ".", "application", "frontEnd", "pair", "index.ts"],
   "src/runtime": [
     ".",
     "counting",

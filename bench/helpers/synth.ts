@@ -1,5 +1,5 @@
 import { App, TerraformStack } from "cdktf";
-import { Action, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
+import { Action, Application, FrontEnd, Mode } from "../../src/constructs/index.js";
 
 /**
  * Synthesizes one stack in a fresh process. Arguments: hosts, routes added to the first of them, folder for the result. Prints the CPU
@@ -12,15 +12,15 @@ const before = process.cpuUsage();
 const app = new App({ outdir });
 const stack = new TerraformStack(app, "stack");
 for (let i = 0; i < hosts; i++) {
-  const frontEnd = new FileSyncFrontEnd(stack, `host-${i}`, {
+  const frontEnd = new FrontEnd(stack, `host-${i}`, {
     host: { address: `192.0.2.${i + 1}` },
     mode: Mode.tls(),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
   });
   for (let j = 0; i === 0 && j < routes; j++) {
-    frontEnd.application.addRoute(`extra-${j}`, {
+    frontEnd.site.virtualServer.addRoute(`extra-${j}`, {
       path: `/extra-${j}`,
-      action: Action.proxy(frontEnd.upstreams.web),
+      action: Action.proxy(frontEnd.site.upstreams.web),
     });
   }
 }

@@ -4,8 +4,9 @@ import { TerraformStack, Testing } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
 import { ROOT } from "../../build/paths.js";
 import {
+  Application,
   Action,
-  FileSyncFrontEnd,
+  FrontEnd,
   Mode,
   TlsMaterial,
   TlsPolicy,
@@ -36,7 +37,7 @@ export function porticoCommand(): readonly string[] {
   return [node, bundle!];
 }
 
-/** What is measured: the bundle and the config as FileSyncFrontEnd deploys them, nothing switched off. */
+/** What is measured: the bundle and the config as a front end of the file-sync service deploys them, nothing switched off. */
 export const portico: ProxyKind = build("portico", porticoCommand);
 
 /** An earlier build, with the same config. */
@@ -60,10 +61,10 @@ function porticoConfig(setup: Setup): string {
   const { site } = setup;
   const { files, dav } = bulkUpstreams(setup);
   const stack = new TerraformStack(Testing.app(), "stack");
-  const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
+  const frontEnd = new FrontEnd(stack, "FrontEnd", {
     host: { address: HOST },
     mode: mode(setup),
-    installDirectory: site.install,
+    application: Application.fileSync({ installDirectory: site.install }),
     upstreams: {
       web: webUpstream(setup),
       fileServer: bulkUpstream(setup, files),
@@ -77,9 +78,9 @@ function porticoConfig(setup: Setup): string {
     },
   });
   for (let i = 0; i < (setup.extraRoutes ?? 0); i++) {
-    frontEnd.application.addRoute(`extra-${i}`, {
+    frontEnd.site.virtualServer.addRoute(`extra-${i}`, {
       path: `/extra-${i}`,
-      action: Action.proxy(frontEnd.upstreams.web),
+      action: Action.proxy(frontEnd.site.upstreams.web),
     });
   }
   for (let i = 0; i < (setup.extraServers ?? 0); i++) {
@@ -88,7 +89,7 @@ function porticoConfig(setup: Setup): string {
       serverNames: [`extra-${i}.example`],
       listeners,
     });
-    server.addRoute("all", { path: "/", action: Action.proxy(frontEnd.upstreams.web) });
+    server.addRoute("all", { path: "/", action: Action.proxy(frontEnd.site.upstreams.web) });
   }
   const { config } = frontEnd.proxy;
   // Only the address differs from what is deployed: a benchmark must not be reachable from outside.

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, TerraformStack } from "cdktf";
-import { FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, FrontEnd, Mode } from "../../src/index.js";
 import type { ProxyConfig } from "../../src/model/index.js";
 import { renderGraph, renderProxyConfig } from "../../src/testing/index.js";
 import { ROOT } from "../paths.js";
@@ -12,10 +12,10 @@ const PLACE = /(<!-- topology -->\n)[^]*?(<!-- \/topology -->)/;
 /** The smallest deployment of README.md. */
 function smallest(): TerraformStack {
   const stack = new TerraformStack(new App(), "portico");
-  new FileSyncFrontEnd(stack, "files", {
+  new FrontEnd(stack, "files", {
     host: { address: "192.0.2.10", publicName: "files.example.org" },
     mode: Mode.tls(),
-    installDirectory: "/srv/sync",
+    application: Application.fileSync({ installDirectory: "/srv/sync" }),
   });
   return stack;
 }

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
-import { type Application, FileSyncFrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
+import { type Application, FrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
 import { dhParametersPem, proxyConfigText } from "../../src/render/index.js";
 import { issue } from "../../testkit/certificates.js";
 import { freePorts } from "../../testkit/ports.js";
@@ -13,7 +13,7 @@ import { startProcess } from "../wire/processes.js";
 export interface ApplicationFrontEnd {
   readonly port: number;
   /** What is deployed for it. */
-  readonly stack: FileSyncFrontEnd<object, object>;
+  readonly stack: FrontEnd<object, object>;
   stop(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export class Place {
   }
 }
 
-/** Runs what `FileSyncFrontEnd` deploys for an application, with its parts on these ports. */
+/** Runs what a `FrontEnd` deploys for an application, with its parts on these ports. */
 export async function startApplicationFrontEnd(
   place: Place,
   application: Application,
@@ -72,7 +72,7 @@ export async function startApplicationFrontEnd(
   const material = TlsMaterial.fromFiles({ certificate, key, dhparam: join(folder, "dh.pem") });
   const urls = Object.entries(upstreams).map(([part, port]) => [part, { url: `http://127.0.0.1:${port}` }]);
   const logDirectory = join(folder, `logs-${https}`);
-  const stack = new FileSyncFrontEnd(new TerraformStack(Testing.app(), "stack"), "files", {
+  const stack = new FrontEnd(new TerraformStack(Testing.app(), "stack"), "files", {
     host: { address: "127.0.0.1", publicName },
     mode: Mode.tls({ address: "127.0.0.1", httpPort: http, httpsPort: https, material }),
     application: application as Application<object, object>,

@@ -6,7 +6,7 @@ import { inflateSync } from "node:zlib";
 import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { createMedia, MEDIA_FILES } from "../../demo/media.js";
-import { Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, Delivery, FrontEnd, Mode } from "../../src/index.js";
 import { parseDeploymentText } from "../../src/model/index.js";
 
 let folder: string;
@@ -44,10 +44,10 @@ describe("layOut", () => {
     const stack = new TerraformStack(app, "portico");
     const runtimeBundle = path.join(folder, "portico.mjs");
     writeFileSync(runtimeBundle, "// the runtime");
-    new FileSyncFrontEnd(stack, "files", {
+    new FrontEnd(stack, "files", {
       host: { address: "127.0.0.1", delivery: Delivery.local({ root: host() }) },
       mode: Mode.plain(),
-      installDirectory: "/srv/sync",
+      application: Application.fileSync({ installDirectory: "/srv/sync" }),
       service: { runtimeBundle },
       activation: {},
     });

@@ -12,7 +12,7 @@ import { type ExpectedResponse, expectedResponses } from "../../src/host/diagnos
 import { judge } from "../../src/host/diagnosis/liveCheck.js";
 import { probe } from "../../src/host/diagnosis/probe.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
-import { Application, Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, Delivery, FrontEnd, Mode } from "../../src/index.js";
 import { renderSettings } from "../../src/render/index.js";
 import { response, configOf } from "./site.js";
 
@@ -32,15 +32,12 @@ beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-applications-")))
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Lays the host out below `root`. */
-async function deploy(
-  definition: ApplicationDefinition,
-  root: string,
-): Promise<FileSyncFrontEnd<object, object>> {
+async function deploy(definition: ApplicationDefinition, root: string): Promise<FrontEnd<object, object>> {
   const app = new App({ outdir: join(folder, "cdktf.out") });
   const stack = new TerraformStack(app, "portico");
   const bundle = join(folder, "portico.mjs");
   writeFileSync(bundle, "");
-  const files = new FileSyncFrontEnd(stack, "files", {
+  const files = new FrontEnd(stack, "files", {
     host: { address: "127.0.0.1", publicName: "files.example.org", delivery: Delivery.local({ root }) },
     mode: Mode.plain(),
     application: Application.custom(definition),

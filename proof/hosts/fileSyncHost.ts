@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
-import { Delivery, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
+import { Application, Delivery, FrontEnd, Mode } from "../../src/constructs/index.js";
 import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
 import { copyOfBundle } from "../../testkit/sharedBundle.js";
 import { bootHost, type TestHost } from "./harness/index.js";
@@ -89,17 +89,20 @@ export class FileSyncHost {
     const runtimeBundle = await copyOfBundle(join(folder, "portico.mjs"));
     const app = new App({ outdir: join(folder, "out") });
     const stack = new TerraformStack(app, "stack");
-    const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
+    const frontEnd = new FrontEnd(stack, "FrontEnd", {
       host: { address: host.address, ipv6Address: host.address6, delivery: Delivery.local({ root }) },
       mode: Mode.tls(),
-      installDirectory: INSTALLED,
+      application: Application.fileSync({
+        installDirectory: INSTALLED,
+        units: units(),
+        settings: { files: SETTINGS },
+      }),
       service: { nodePath: NODE, runtimeBundle },
       // Each worker takes as long to start as the rest of the proxy; other suites have several.
       proxy: { workers: 1 },
       firewall: {},
       activation: {
-        units: units(),
-        settings: { files: SETTINGS, apply: true },
+        settings: { apply: true },
         probe: { timeoutSeconds: 8 },
         doctor: { onFailure: "alert@portico-doctor.service" },
       },

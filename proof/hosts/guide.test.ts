@@ -91,7 +91,9 @@ run("the guide for a deployment over ssh", () => {
     expect(await follow(look!)).toMatch(/^HTTP\/2 404/);
 
     const [settings] = blocks("3. ", "ts");
-    const configured = withAddress(program).replace(/^( *outputs: true,\n)/m, `$1${settings!}`);
+    const configured = withAddress(program)
+      .replace(/^ *application: .*\n/m, "")
+      .replace(/^( *outputs: true,\n)/m, `$1${settings!}`);
     writeFileSync(join(folder, "main.ts"), configured);
     const [deploy] = blocks("3. ", "sh");
     expect(await follow(deploy!, "yes\n")).not.toContain("does not respond as expected");

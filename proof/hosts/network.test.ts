@@ -2,15 +2,9 @@ import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type FileSyncFrontEnd,
-  type FileSyncFrontEndProps,
-  Host,
-  Mode,
-  StaticNetwork,
-} from "../../src/index.js";
+import { Application, type FrontEnd, Host, Mode, StaticNetwork } from "../../src/index.js";
 import { synthesizedFiles } from "../../src/testing/index.js";
-import { frontEnd, newStack } from "../../testkit/stacks.js";
+import { daemonsOf, type FileSyncFrontEndProps, frontEnd, newStack } from "../../testkit/stacks.js";
 import { stopCommand as stop } from "./harness/commands.js";
 import { bootHost, Namespace, type TestHost } from "./harness/index.js";
 import { eventually } from "../../testkit/waiting.js";
@@ -27,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => host?.stop());
 
 /** The front end as it is deployed there, with what is tested here. */
-function deployed(more: Partial<FileSyncFrontEndProps>): FileSyncFrontEnd {
+function deployed(more: Partial<FileSyncFrontEndProps>): FrontEnd {
   const { address, address6: ipv6Address } = host;
   return frontEnd({ host: { address, ipv6Address }, mode: Mode.tls(), ...more });
 }
@@ -333,23 +327,26 @@ describe("static address", () => {
 
 describe("daemons", () => {
   const environmentFile = "/etc/sync/web.env";
-  const daemons = (): FileSyncFrontEnd =>
+  const daemons = (): FrontEnd =>
     deployed({
-      daemons: {
-        databaseUnit: "database.service",
-        fileServer: { command: ["/srv/sync/server", "100% of $HOME"], type: "exec", user: "sync" },
-        webApplication: {
-          command: ["/srv/sync/web.sh", "start"],
-          stopCommand: ["/srv/sync/web.sh", "stop"],
-          type: "forking",
-          pidFile: "/run/sync/web.pid",
-          user: "sync",
-          workingDirectory: "/srv/sync",
-          environment: { GREETING: 'say "50%" of $HOME\\n', LANG: "C.UTF-8" },
-          environmentFile,
-          writableDirectories: ["/usr/local/sync data"],
+      application: Application.fileSync({
+        installDirectory: "/srv/sync",
+        daemons: {
+          databaseUnit: "database.service",
+          fileServer: { command: ["/srv/sync/server", "100% of $HOME"], type: "exec", user: "sync" },
+          webApplication: {
+            command: ["/srv/sync/web.sh", "start"],
+            stopCommand: ["/srv/sync/web.sh", "stop"],
+            type: "forking",
+            pidFile: "/run/sync/web.pid",
+            user: "sync",
+            workingDirectory: "/srv/sync",
+            environment: { GREETING: 'say "50%" of $HOME\\n', LANG: "C.UTF-8" },
+            environmentFile,
+            writableDirectories: ["/usr/local/sync data"],
+          },
         },
-      },
+      }),
     });
   const UNITS = ["database", "sync-file-server", "sync-web-application", "portico"].map(
     (u) => `${u}.service`,
@@ -380,7 +377,7 @@ describe("daemons", () => {
       const stand = `[Service]\nType=exec\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n`;
       await host.write(`/etc/systemd/system/${name}.service`, stand);
     }
-    await put(daemons().daemons!);
+    await put(daemonsOf(daemons())!);
     await host.must("systemctl daemon-reload");
   });
 

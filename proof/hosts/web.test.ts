@@ -7,7 +7,7 @@ import { bootHost, type TestHost } from "./harness/index.js";
 const run = terraformIsHere() ? describe : describe.skip;
 
 run.each([
-  ["a WebFrontEnd", false, "https", "application application", "sync-files"],
+  ["a FrontEnd", false, "https", "application web", "sync-files"],
   ["a plain ReverseProxy with a Unix socket", true, "http", "site app", "sync-socket"],
 ])("%s", (_what, health, scheme, name, unit) => {
   let host: TestHost;
@@ -102,8 +102,8 @@ run.each([
     if (health) {
       // The proxy's connection of the last request would do for the next one.
       await host.must("chmod 600 /run/sync-socket/web.sock; sleep 3");
-      expect((await host.run(`${portico} doctor`)).stdout).toContain(
-        "let the proxy's user write to the socket",
+      expect((await host.run(`${portico} doctor`)).stdout).toMatch(
+        /let the proxy's user write to the socket/i,
       );
     }
     await host.must(`systemctl stop ${unit}`);

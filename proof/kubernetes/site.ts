@@ -1,4 +1,4 @@
-import { Action, FileSyncProxy, Mode } from "../../src/index.js";
+import { Action, Application, ContainerFrontEnd, Mode } from "../../src/index.js";
 import type { Construct } from "constructs";
 import { APPLICATION } from "./application.js";
 
@@ -18,14 +18,14 @@ export interface SiteOptions {
 }
 
 /** The file-sync service in containers, and paths for the load and its questions. */
-export function site(scope: Construct, { revision, announcedFrom }: SiteOptions): FileSyncProxy {
+export function site(scope: Construct, { revision, announcedFrom }: SiteOptions): ContainerFrontEnd {
   const { host, webPort, filesPort } = APPLICATION;
   const files = { url: `http://${host}:${filesPort}` };
-  const sync = new FileSyncProxy(scope, "sync", {
+  const sync = new ContainerFrontEnd(scope, "sync", {
     mode: Mode.tls(announcedFrom === undefined ? {} : { proxyProtocol: { from: announcedFrom } }),
     serverNames: [SITE_HOST],
     upstreams: { web: { url: `http://${host}:${webPort}` }, webdav: files, fileServer: files },
-    mediaDirectory: MEDIA_DIRECTORY,
+    application: Application.fileSync({ mediaDirectory: MEDIA_DIRECTORY }),
     responseHeaders: { set: { "X-Revision": revision } },
     proxy: { workers: 1 },
   });
@@ -33,11 +33,11 @@ export function site(scope: Construct, { revision, announcedFrom }: SiteOptions)
     serverNames: [LOAD_HOST],
     listeners: [sync.listeners.http!],
   });
-  for (const server of [load, sync.application])
+  for (const server of [load, sync.site.virtualServer])
     server.addRoute("load", {
       path: LOAD_PATH,
       match: "segment",
-      action: Action.proxy(sync.upstreams.fileServer, {
+      action: Action.proxy(sync.site.upstreams.fileServer, {
         hostHeader: "upstream",
         forwarded: { realIp: true, for: true, proto: true },
       }),

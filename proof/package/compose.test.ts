@@ -6,7 +6,7 @@ import {
   Action,
   Application,
   ContainerProxy,
-  FileSyncProxy,
+  ContainerFrontEnd,
   Mode,
   TlsMaterial,
 } from "../../src/constructs/index.js";
@@ -109,7 +109,7 @@ test("the application is served by its names, with what Compose puts beside it",
   try {
     composed.buildImages();
     const [httpPort, httpsPort] = (await freePorts(2)) as [number, number];
-    const { proxy } = new FileSyncProxy(newStack(), "photos", {
+    const { proxy } = new ContainerFrontEnd(newStack(), "photos", {
       mode: Mode.tls({ httpPort, httpsPort }),
       serverNames: [HOST],
       application: Application.immich(),

@@ -14,7 +14,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   certificate: '"/etc/tls/chain.pem"',
   delivery: 'Delivery.local({ root: "out" })',
   deployKey: 'new TerraformVariable(this, "deployKey", { sensitive: true })',
-  files: 'new FileSyncFrontEnd(this, "files", { ...props, proxy: { trustedProxies: ["10.0.0.0/16"] } })',
+  files: 'new FrontEnd(this, "files", { ...props, proxy: { trustedProxies: ["10.0.0.0/16"] } })',
   host: 'new Host(this, "host", { address: "192.0.2.10", publicName: "files.example.org", delivery })',
   hostKey: `"ecdsa-sha2-nistp256 ${HOST_KEY}"`,
   https: 'proxy.addListener("https", { port: 443, tls })',
@@ -22,7 +22,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   pairProps: `((): ConstructorParameters<typeof FrontEndPair>[2] => {
     ${codeBlocks("docs/pair.md", "ts")[0]!.replace('new FrontEndPair(this, "pair", ', "return (")}
   })()`,
-  props: '{ host, mode: Mode.tls(), installDirectory: "/srv/sync" }',
+  props: '{ host, mode: Mode.tls(), application: Application.fileSync({ installDirectory: "/srv/sync" }) }',
   mode: "Mode.tls()",
   proxy: 'new ReverseProxy(this, "proxy", { host })',
   server: '{ ipv4Address: new TerraformVariable(this, "address", {}).stringValue }',
@@ -67,10 +67,9 @@ function withKnown(code: string): string {
 /** A block that is props belongs to the construct of its page. */
 function statements(page: string, block: string): string {
   if (!/^\w+: /.test(block)) return block;
-  if (block.startsWith("action: "))
-    return `files.application.addRoute("added", { path: "/added", ${block} });`;
+  if (block.startsWith("action: ")) return `files.site.addRoute("added", { path: "/added", ${block} });`;
   if (page === "pair.md") return `new FrontEndPair(this, "pair", { ...pairProps, ${block} });`;
-  return `new FileSyncFrontEnd(this, "files", { ...props, ${block} });`;
+  return `new FrontEnd(this, "files", { ...props, ${block} });`;
 }
 
 /** A block as a program: complete as it is, or in a stack. */

@@ -13,14 +13,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const program = (body: string): string => `
 import { App, TerraformStack } from "cdktf";
-import { FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, FrontEnd, Mode } from "../../src/index.js";
 
 const app = new App({ outdir: ${JSON.stringify(mkdtempSync(join(tmpdir(), "portico-warnings-")))} });
 const stack = new TerraformStack(app, "portico");
-const files = new FileSyncFrontEnd(stack, "files", {
+const files = new FrontEnd(stack, "files", {
   host: { address: "192.0.2.10", publicName: "files.example.org" },
   mode: Mode.tls(),
-  installDirectory: "/srv/sync",
+  application: Application.fileSync({ installDirectory: "/srv/sync" }),
   service: { runtimeBundle: ${JSON.stringify(__filename)} },
 });
 ${body}
@@ -46,7 +46,7 @@ files.proxy.addVirtualServer("empty", { serverNames: ["e.example"], listeners: [
 
 test.each([
   ["nothing for a usual front end", "app.synth();", {}, []],
-  ["each warning once", `${MISTAKES}app.synth();`, {}, [IDLE, EMPTY]],
+  ["each warning once", `${MISTAKES}app.synth();`, {}, [EMPTY, IDLE]],
   // It shows what is in the manifest itself, and repeats what programs write as errors.
   [
     "nothing for cdktf's command line",
@@ -58,7 +58,7 @@ test.each([
     "each warning once however often the app is synthesized",
     `${MISTAKES}app.synth();\napp.synth();`,
     {},
-    [IDLE, EMPTY],
+    [EMPTY, IDLE],
   ],
   ["nothing before the app is synthesized", MISTAKES, {}, []],
 ])("standard error has %s", (_, body, env, expected) => {

@@ -1,16 +1,16 @@
 import { App, TerraformStack } from "cdktf";
-import { Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Application, Delivery, FrontEnd, Mode } from "../../src/index.js";
 
 /** A local delivery that ends with an activation, below a folder: the files and the state, but no service. */
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-new FileSyncFrontEnd(stack, "files", {
+new FrontEnd(stack, "files", {
   host: {
     address: process.env.PORTICO_ADDRESS!,
     delivery: Delivery.local({ root: process.env.PORTICO_ROOT! }),
   },
   mode: Mode.tls(),
-  installDirectory: "/srv/sync",
+  application: Application.fileSync({ installDirectory: "/srv/sync" }),
   defaultPage: process.env.PORTICO_PAGE,
   activation: {},
 });

@@ -1,21 +1,21 @@
 import { App, TerraformOutput, TerraformStack } from "cdktf";
-import { Action, Delivery, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { Action, Application, Delivery, FrontEnd, Mode } from "../../src/index.js";
 
 /** `main.ts` with one more route: what a change of one route does to a plan. */
 const app = new App();
 const stack = new TerraformStack(app, "portico");
-const files = new FileSyncFrontEnd(stack, "files", {
+const files = new FrontEnd(stack, "files", {
   host: {
     address: process.env.PORTICO_ADDRESS!,
     delivery: Delivery.local({ root: process.env.PORTICO_ROOT! }),
   },
   mode: Mode.tls(),
-  installDirectory: "/srv/sync",
+  application: Application.fileSync({ installDirectory: "/srv/sync" }),
 });
-files.application.addRoute("health", {
+files.site.virtualServer.addRoute("health", {
   path: "/health",
   match: "exact",
   action: Action.respond(200, { body: "ok\n" }),
 });
-new TerraformOutput(stack, "url", { value: files.url });
+new TerraformOutput(stack, "url", { value: files.site.url });
 app.synth();

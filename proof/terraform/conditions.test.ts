@@ -15,7 +15,7 @@ test("a stack with values that refer to nothing can be initialized", () => {
     const files = frontEnd({ host: { address: Fn.cidrhost("192.0.2.0/24", 10) } }, "files", stack);
     const url = Fn.format("http://%s:%d", [Fn.lower("WEB"), 3000]);
     const web = files.proxy.addUpstream("more", { url });
-    files.application.addRoute("more", { path: "/more", action: Action.proxy(web) });
+    files.site.virtualServer.addRoute("more", { path: "/more", action: Action.proxy(web) });
     const { resource } = synthesize(stack);
     const precondition = Object.values(resource.local_file!).flatMap(
       (file: { lifecycle?: { precondition?: object[] } }) => file.lifecycle?.precondition ?? [],

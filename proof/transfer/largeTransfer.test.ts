@@ -12,7 +12,11 @@ test("large files arrive intact over TLS, HTTP/1.1 and HTTP/2, with memory flat 
     ["HTTP/2", "download", true],
   ]);
   for (const t of transfers) {
-    expect([t.protocol, t.direction, t.memoryGrowth <= MEMORY_GROWTH_MAX]).toEqual([t.protocol, t.direction, true]);
+    expect([t.protocol, t.direction, t.memoryGrowth <= MEMORY_GROWTH_MAX]).toEqual([
+      t.protocol,
+      t.direction,
+      true,
+    ]);
     expect(t.diskWritten).toBeLessThanOrEqual(DISK_WRITTEN_MAX);
   }
 });

@@ -1,7 +1,8 @@
 import { TerraformStack, Testing } from "cdktf";
 import {
+  Application,
   Action,
-  FileSyncFrontEnd,
+  FrontEnd,
   Mode as FrontEndMode,
   TlsMaterial,
   TlsPolicy,
@@ -9,14 +10,14 @@ import {
 import { proxyConfigText } from "../../src/render/index.js";
 import { HOST, logsOf, type Mode, type Ports, RESPONSE_HEADERS, type SitePaths, WILDCARD } from "./site.js";
 
-/** What FileSyncFrontEnd deploys, on the test's ports and paths. */
+/** What a front end of the file-sync service deploys, on the test's ports and paths. */
 export function porticoConfig(mode: Mode, site: SitePaths, ports: Ports): string {
   const stack = new TerraformStack(Testing.app(), "stack");
-  const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
+  const frontEnd = new FrontEnd(stack, "FrontEnd", {
     host: { address: "127.0.0.1", publicName: HOST },
     mode:
       mode === "plain" ? FrontEndMode.plain({ httpPort: ports.http, publicPort: 80 }) : tlsMode(site, ports),
-    installDirectory: site.install,
+    application: Application.fileSync({ installDirectory: site.install }),
     // An upstream that refuses connections is 502 at once, as in nginx.
     upstreams: {
       web: { url: `http://127.0.0.1:${ports.web}`, holdMs: 0 },

@@ -29,7 +29,7 @@ export async function startPortico(
   });
 }
 
-/** What FileSyncFrontEnd deploys, on the test's ports and paths. */
+/** What a front end of the file-sync service deploys, on the test's ports and paths. */
 async function configOf(mode: Mode, site: Site, ports: Ports): Promise<string> {
   const text = (JSON.parse(readFileSync(await sharedConfigs(), "utf8")) as Record<Mode, string>)[mode];
   const names = Object.keys(PLACES.ports) as (keyof Ports)[];

@@ -143,6 +143,12 @@ export interface ApplicationDefinition<Part extends string = string, RouteName e
    * @default false
    */
   readonly windowsDrives?: boolean;
+  /**
+   * Whether only requests for the site's own names reach the application, and others get 404. Otherwise the application
+   * with a host's names also responds to every other name over https, as the service of docs/service.md does.
+   * @default false
+   */
+  readonly ownNamesOnly?: boolean;
   /** Directories that the static routes serve. */
   readonly trees?: readonly Tree[];
   /** The application's rows of `portico doctor`: `rows` of the deployment. */

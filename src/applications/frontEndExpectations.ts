@@ -26,8 +26,6 @@ export const mediaCauses = (row: Pick<Cause, "code" | "because">, other: string,
 
 /** Expected responses of the front end's own routes. */
 export interface FrontEndExpectations {
-  /** The page of the default server. */
-  readonly default: readonly ExpectationInput[];
   /** From HTTP to HTTPS. */
   readonly redirect: readonly ExpectationInput[];
   /** `/` of the application's names over HTTP, where it leads to the application. */
@@ -39,11 +37,14 @@ export interface FrontEndExpectations {
 /**
  * @param place where users find the application; its path ends in a slash
  * @param root whether `/` leads there
+ * @param site name of one of several sites; without it, rows have no site's name
  */
 export function frontEndExpectations(
   place: { readonly scheme: "http" | "https"; readonly host: string; readonly path: string },
   root: boolean,
+  site?: string,
 ): FrontEndExpectations {
+  const titled = (name: string): string => (site === undefined ? name : `${site}: ${name}`);
   const { scheme, host, path } = place;
   const leads = {
     host,
@@ -52,10 +53,11 @@ export function frontEndExpectations(
     fields: [HTML],
     causes: REDIRECT,
   } as const;
-  const rootRow = (over: string): ExpectationInput[] => [{ name: `/ over ${over}`, status: 302, ...leads }];
+  const rootRow = (over: string): ExpectationInput[] => [
+    { name: titled(`/ over ${over}`), status: 302, ...leads },
+  ];
   return {
-    default: [DEFAULT_SERVER],
-    redirect: [{ name: `redirect to ${scheme}`, path, status: 301, ...leads }],
+    redirect: [{ name: titled(`redirect to ${scheme}`), path, status: 301, ...leads }],
     httpRoot: rootRow("http"),
     page: root ? rootRow(scheme) : false,
   };
@@ -63,7 +65,8 @@ export function frontEndExpectations(
 
 const HTML = { name: "Content-Type", mediaType: "text/html" } as const;
 
-const DEFAULT_SERVER: ExpectationInput = {
+/** The page of the default server. */
+export const DEFAULT_SERVER: ExpectationInput = {
   name: "default server",
   host: "unknown",
   status: 200,

@@ -5,6 +5,8 @@ export * from "./frontEndExpectations.js";
 export { nextcloud, type NextcloudOptions, type NextcloudPart, type NextcloudRoute } from "./nextcloud.js";
 export type { Office, OfficeRoute } from "./pieces.js";
 export { type ComposeOptions, immich, infiniteScale, openCloud, radicale, vaultwarden } from "./others.js";
+export { ofSite } from "./ofSite.js";
+export { ordinaryServer, redirected, servedFiles } from "./ordinary.js";
 export {
   seafile,
   SEAFILE_VERSIONS,

@@ -224,7 +224,7 @@ const UPSTREAM_OR_URL = {
   allowed: "an Upstream, or a URL",
   fix: 'Use `proxy.addUpstream(id, { url })`, or a URL such as "http://127.0.0.1:8000".',
 };
-const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = fieldsOf(staticFilesOptions);
-const REDIRECT_OPTIONS: PropTable<RedirectOptions> = fieldsOf(redirectOptions);
+export const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = fieldsOf(staticFilesOptions);
+export const REDIRECT_OPTIONS: PropTable<RedirectOptions> = fieldsOf(redirectOptions);
 const RESPOND_OPTIONS: PropTable<RespondOptions> = fieldsOf(respondOptions);
 const STATUS_OPTIONS: PropTable<StatusOptions> = { ...fieldsOf(statusOptions), allow: required(any) };

@@ -26,7 +26,7 @@ export function sayWhere(
 }
 
 export const OF_FRONT_END = {
-  addRoute: "the front end's `application`",
+  addRoute: "the front end's `site`",
   addUpstream: "the front end's `proxy`",
   addListener: "the front end's `proxy`",
   addVirtualServer: "the front end's `proxy`",

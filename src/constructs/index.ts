@@ -42,18 +42,23 @@ export {
   type SeafileRoutes,
   type NextcloudUpstreams,
   type NextcloudRoutes,
+  type FileSyncApplication,
   type OneServerApplication,
+  type RedirectApplication,
+  type StaticFilesApplication,
   Application,
-} from "./fileSync/application.js";
-export type { CustomApplication } from "./customApplication.js";
+} from "./application/application.js";
+export type { CustomApplication } from "./application/customApplication.js";
 export { ContainerProxy, type ContainerProxyProps, type ComposeFileOptions } from "./containerProxy.js";
 export type { DailyDoctor, DoctorProps } from "./dailyDoctor.js";
+export type { FrontEndActivationProps } from "./frontEnd/activationProps.js";
 export type {
   ApplicationUnits,
-  FileSyncActivationProps,
-  SettingsEditing,
-} from "./fileSync/activationProps.js";
-export { ApplicationDaemons, type DaemonName, type ApplicationDaemonsProps } from "./fileSync/daemons.js";
+  FileSyncDaemons,
+  FileSyncOptions,
+  FileSyncSettings,
+} from "./application/fileSync.js";
+export { ApplicationDaemons, type DaemonName, type ApplicationDaemonsProps } from "./application/daemons.js";
 export type {
   ApplicationAction,
   ApplicationClients,
@@ -85,7 +90,7 @@ export {
   ApplicationSettings,
   type ApplicationSettingsProps,
   type FileServerListen,
-} from "./fileSync/settings.js";
+} from "./application/settings.js";
 export type {
   ExpectedCause,
   ExpectedEvidence,
@@ -96,27 +101,23 @@ export type {
 } from "./expectation.js";
 export { Delivery } from "./delivery/delivery.js";
 export type { DeliveryOptions } from "./delivery/way.js";
-export { FileSyncProxy, type FileSyncProxyProps } from "./fileSync/fileSyncProxy.js";
-export { FileSyncFrontEnd } from "./fileSync/frontEnd.js";
+export { ContainerFrontEnd, type ContainerFrontEndProps } from "./frontEnd/containerFrontEnd.js";
+export { FrontEnd } from "./frontEnd/frontEnd.js";
+export type { FrontEndProps } from "./frontEnd/frontEndProps.js";
+export type { Site } from "./frontEnd/site.js";
+export type { OwnSiteOptions, SiteOptions, SiteProps } from "./frontEnd/siteProps.js";
+export type { SitesOfProxy } from "./frontEnd/sitesOfProxy.js";
 export type {
   FileSyncUpstreams,
   FileSyncRoutes,
-  FileSyncSite,
   UpstreamOverrides,
   RouteResponseFields,
-} from "./fileSync/members.js";
-export type { SettingsTexts } from "./fileSync/settingsTexts.js";
+} from "./application/members.js";
+export type { SettingsTexts } from "./application/settingsTexts.js";
 export { FrontEndPair } from "./pair/frontEndPair.js";
 export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
-export type { FileSyncPathProps } from "./fileSync/paths.js";
-export type { FileSyncFrontEndProps, FileSyncSiteProps } from "./fileSync/frontEndProps.js";
-export type {
-  FrontEndFirewallProps,
-  FrontEndListeners,
-  FrontEndProps,
-  FrontEndServers,
-  IFrontEnd,
-} from "./frontEndParts.js";
+export type { FileSyncPathProps } from "./application/paths.js";
+export type { FrontEndFirewallProps, FrontEndListeners } from "./frontEnd/parts.js";
 export type {
   ErrorPage,
   ErrorPageStatus,
@@ -198,7 +199,6 @@ export {
   type UpstreamHealth,
   type UpstreamProps,
 } from "./upstream.js";
-export { WebFrontEnd, type WebFrontEndProps, type WebActivationProps } from "./webFrontEnd.js";
 export { type IVirtualServer, VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 // Types of the layer below that occur in props and members.
 export {

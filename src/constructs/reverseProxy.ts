@@ -60,6 +60,11 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
     this.configFile.checkLate(() => [...lateHostChecks(this.host), ...this.lateChecks(() => true)]);
   }
 
+  /** @internal Logs of the proxy as a whole. */
+  get mainLogs(): ProxySettings["logs"] {
+    return this.settings.logs;
+  }
+
   /** @internal File with the secret of shared ticket keys, if there is one. */
   get ticketKeysFile(): string | undefined {
     return this.settings.ticketKeys?.file;

@@ -59,7 +59,7 @@ export class Route extends Construct {
   }
 
   /**
-   * Replaces the action, also for a route of a `FileSyncFrontEnd`. If the action is refused, the route stays as it
+   * Replaces the action, also for a route of a `FrontEnd`. If the action is refused, the route stays as it
    * is.
    */
   replaceAction(action: Action): void {
@@ -84,7 +84,7 @@ export class Route extends Construct {
   }
 
   /**
-   * Changes limits, timeouts, response header fields and logs, also for a route of a `FileSyncFrontEnd`. Options that
+   * Changes limits, timeouts, response header fields and logs, also for a route of a `FrontEnd`. Options that
    * you leave out keep their values; `undefined` restores the default. If a change is refused, the route stays as it
    * is.
    */

@@ -96,6 +96,12 @@ export abstract class TlsMaterial {
     return new AcmeMaterial(options);
   }
 
+  /**
+   * @internal Material of the same kind for the names of a further site, with a certificate of its own; undefined where
+   * this material's certificate is for them as well.
+   */
+  abstract another(serverNames: readonly string[]): TlsMaterial | undefined;
+
   /** @internal Makes the constructs of this material. */
   abstract bind(scope: Construct, context: TlsContext): TlsFiles;
 }
@@ -250,6 +256,10 @@ class SelfSignedMaterial extends TlsMaterial {
     super();
   }
 
+  override another(): TlsMaterial {
+    return new SelfSignedMaterial({ ...this.options, dnsNames: undefined });
+  }
+
   override bind(scope: Construct, context: TlsContext): TlsFiles {
     const { host } = context;
     if (host === undefined) throw new ProblemError([noHost(scope)]);
@@ -275,6 +285,10 @@ class ExistingMaterial extends TlsMaterial {
     super();
   }
 
+  override another(): undefined {
+    return undefined;
+  }
+
   override bind(_: Construct, context: TlsContext): TlsFiles {
     const { dhparam, ...pair } = this.files;
     const own = {
@@ -289,6 +303,13 @@ class ExistingMaterial extends TlsMaterial {
 class AcmeMaterial extends TlsMaterial {
   constructor(private readonly options: AcmeOptions) {
     super();
+  }
+
+  override another(serverNames: readonly string[]): TlsMaterial | undefined {
+    const { names, ...options } = this.options;
+    return names !== undefined && serverNames.every((name) => names.includes(name))
+      ? undefined
+      : new AcmeMaterial(options);
   }
 
   override bind(scope: Construct, context: TlsContext): TlsFiles {

@@ -90,7 +90,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
   }
 
   /**
-   * Adds listeners, also to a virtual server of a `FileSyncFrontEnd`, such as a port for the internal network. A
+   * Adds listeners, also to a virtual server of a `FrontEnd`, such as a port for the internal network. A
    * listener that the virtual server already has changes nothing. If a listener is refused, the virtual server stays
    * as it is.
    */

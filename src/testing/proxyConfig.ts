@@ -10,7 +10,7 @@ import { constructGiven } from "./targets.js";
  * Placeholders such as `portico-token-0x` replace values that Terraform knows only at apply, so that all other values
  * can be tested.
  *
- * @param target a ReverseProxy, a ContainerProxy, or any construct (a stack, a FileSyncFrontEnd) with exactly one
+ * @param target a ReverseProxy, a ContainerProxy, or any construct (a stack, a FrontEnd) with exactly one
  * below it
  * @throws ProblemError with every problem, if the host would refuse the config
  */

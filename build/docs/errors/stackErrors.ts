@@ -219,7 +219,7 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   ],
   virtualAddress: "192.0.2.20",
   mode: Mode.plain(),
-  installDirectory: "/srv/sync",
+  application: Application.fileSync({ installDirectory: "/srv/sync" }),
 });`,
     "The two hosts of a pair share a secret, which Terraform copies between them over ssh and never stores in its state.",
   ),

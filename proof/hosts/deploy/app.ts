@@ -1,8 +1,9 @@
 import { App, TerraformOutput, TerraformStack } from "cdktf";
 import {
   Action,
+  Application,
   Delivery,
-  FileSyncFrontEnd,
+  FrontEnd,
   Mode,
   NodeRuntime,
   type SshDeliveryOptions,
@@ -49,14 +50,28 @@ const byAcme = ({ directory, roots }: Required<DeployedApp>["acme"], name = ""):
     ...(name.startsWith("*.") ? { dns: { type: "program", ...DNS_PROGRAM } } : {}),
   });
 
-const files = new FileSyncFrontEnd(stack, given.construct ?? "files", {
+const files = new FrontEnd(stack, given.construct ?? "files", {
   host: {
     address: given.address,
     ipv6Address: given.ipv6Address,
     delivery: Delivery.ssh(given.ssh),
   },
   mode: Mode.tls(given.acme === undefined ? {} : { material: byAcme(given.acme) }),
-  installDirectory: "/srv/sync",
+  application: Application.fileSync({
+    installDirectory: "/srv/sync",
+    units: {
+      webApplication: "sync-web.service",
+      fileServer: "sync-files.service",
+      webdav: "sync-webdav.service",
+    },
+    settings: {
+      files: {
+        networkDaemon: "/srv/sync/conf/network.conf",
+        webApplication: "/srv/sync/conf/web_settings.py",
+        fileServer: "/srv/sync/conf/fileserver.conf",
+      },
+    },
+  }),
   service: {
     runtimeBundle: given.runtimeBundle,
     nodeRuntime:
@@ -70,17 +85,7 @@ const files = new FileSyncFrontEnd(stack, given.construct ?? "files", {
   upstreams: given.brokenUpstream === true ? { web: { url: "http://127.0.0.1:8999" } } : {},
   firewall: {},
   activation: {
-    units: {
-      webApplication: "sync-web.service",
-      fileServer: "sync-files.service",
-      webdav: "sync-webdav.service",
-    },
     settings: {
-      files: {
-        networkDaemon: "/srv/sync/conf/network.conf",
-        webApplication: "/srv/sync/conf/web_settings.py",
-        fileServer: "/srv/sync/conf/fileserver.conf",
-      },
       apply: true,
     },
     probe: { timeoutSeconds: given.probeSeconds ?? 30 },
@@ -96,15 +101,15 @@ const load = files.proxy.addVirtualServer("load", {
 load.addRoute("load", {
   path: "/load",
   match: "prefix",
-  action: Action.proxy(files.upstreams.fileServer),
+  action: Action.proxy(files.site.upstreams.fileServer),
 });
-files.application.addRoute("load", {
+files.site.virtualServer.addRoute("load", {
   path: "/load",
   match: "prefix",
-  action: Action.proxy(files.upstreams.fileServer),
+  action: Action.proxy(files.site.upstreams.fileServer),
 });
 if (given.health === true) {
-  files.application.addRoute("health", {
+  files.site.virtualServer.addRoute("health", {
     path: "/health",
     match: "exact",
     action: Action.respond(200, { body: "ok\n" }),
@@ -119,5 +124,5 @@ for (const name of given.acme?.names ?? []) {
   server.addRoute("name", { path: "/", match: "prefix", action: Action.respond(200, { body: `${name}\n` }) });
 }
 
-new TerraformOutput(stack, "url", { value: files.url });
+new TerraformOutput(stack, "url", { value: files.site.url });
 app.synth();

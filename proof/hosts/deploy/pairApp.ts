@@ -1,6 +1,7 @@
 import { App, TerraformStack } from "cdktf";
 import {
   Action,
+  Application,
   Delivery,
   FrontEndPair,
   Mode,
@@ -40,10 +41,8 @@ const pair = new FrontEndPair(stack, "pair", {
   virtualAddress: given.virtualAddress,
   without: given.without,
   mode: Mode.tls({ material }),
-  installDirectory: "/srv/sync",
-  service: { runtimeBundle: given.runtimeBundle, nodePath: "/srv/sync/bin/node" },
-  firewall: {},
-  activation: {
+  application: Application.fileSync({
+    installDirectory: "/srv/sync",
     units: {
       webApplication: "sync-web.service",
       fileServer: "sync-files.service",
@@ -55,6 +54,12 @@ const pair = new FrontEndPair(stack, "pair", {
         webApplication: "/srv/sync/conf/web_settings.py",
         fileServer: "/srv/sync/conf/fileserver.conf",
       },
+    },
+  }),
+  service: { runtimeBundle: given.runtimeBundle, nodePath: "/srv/sync/bin/node" },
+  firewall: {},
+  activation: {
+    settings: {
       apply: true,
     },
     probe: { timeoutSeconds: 30 },
@@ -63,13 +68,13 @@ const pair = new FrontEndPair(stack, "pair", {
 });
 
 // Load over plain HTTP as well, which the front end itself only redirects.
-for (const { proxy, listeners, upstreams, application } of pair.frontEnds) {
+for (const { proxy, listeners, site } of pair.frontEnds) {
   const server = proxy.addVirtualServer("load", {
     serverNames: ["load.example"],
     listeners: [listeners.http!],
   });
-  for (const site of [server, application]) {
-    site.addRoute("load", { path: "/load", match: "prefix", action: Action.proxy(upstreams.fileServer) });
+  for (const one of [server, site.virtualServer]) {
+    one.addRoute("load", { path: "/load", match: "prefix", action: Action.proxy(site.upstreams.fileServer) });
   }
 }
 

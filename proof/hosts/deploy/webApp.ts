@@ -2,18 +2,19 @@ import { App, TerraformStack } from "cdktf";
 import {
   Action,
   Activation,
+  Application,
   Delivery,
+  FrontEnd,
   Host,
   Mode,
   NodeRuntime,
   ProxyService,
   ReverseProxy,
-  WebFrontEnd,
 } from "../../../src/index.js";
 import type { DeployedApp } from "./app.js";
 
 /**
- * Ordinary applications: a `WebFrontEnd`, or with `health` the same of a plain `ReverseProxy`, whose upstream listens on a Unix
+ * Ordinary applications: a `FrontEnd`, or with `health` the same of a plain `ReverseProxy`, whose upstream listens on a Unix
  * socket that only a group may write to.
  */
 
@@ -43,10 +44,10 @@ if (given.health === true) {
   const service = new ProxyService(stack, "Service", { ...runtime, proxy, groups: ["www-data"] });
   new Activation(stack, "Activation", { service, describe: () => ({ probe }) });
 } else {
-  new WebFrontEnd(stack, "app", {
+  new FrontEnd(stack, "app", {
     host,
     mode: Mode.tls(),
-    upstream,
+    application: Application.server(upstream),
     service: runtime,
     activation: { probe },
   });

@@ -54,14 +54,15 @@ cat > main.mts <<'EOF'
 import { App, TerraformStack } from "cdktn";
 import { Eip } from "@cdktn/provider-aws/lib/eip/index.js";
 import { AwsProvider } from "@cdktn/provider-aws/lib/provider/index.js";
-import { Host, Mode, WebFrontEnd } from "cdktn-portico";
+import { Application, FrontEnd, Host, Mode } from "cdktn-portico";
 
 const app = new App();
 const stack = new TerraformStack(app, "portico");
 new AwsProvider(stack, "aws", { region: "eu-central-1" });
 const address = new Eip(stack, "address", { domain: "vpc" });
 const host = Host.fromAddress(stack, "host", address.publicIp, { publicName: "app.example.org" });
-new WebFrontEnd(stack, "app", { host, mode: Mode.tls(), upstream: "http://127.0.0.1:3000" });
+const application = Application.server("http://127.0.0.1:3000");
+new FrontEnd(stack, "app", { host, mode: Mode.tls(), application });
 app.synth();
 EOF
 echo '{ "language": "typescript", "app": "npx tsx main.mts", "sendCrashReports": "false" }' > cdktf.json

@@ -14,7 +14,9 @@ import {
   secretExchangeScript,
   SHARED_DIRECTORY,
 } from "../../render/index.js";
-import { FileSyncFrontEnd } from "../fileSync/frontEnd.js";
+import { FrontEnd } from "../frontEnd/frontEnd.js";
+import type { Site } from "../frontEnd/site.js";
+import type { SiteProps } from "../frontEnd/siteProps.js";
 import { Mode } from "../mode.js";
 import { Host, type IHost } from "../host.js";
 import type { ProxySettings } from "../proxySettings.js";
@@ -34,20 +36,22 @@ import { type SelfSignedTls, type TlsContext, type TlsFiles, TlsMaterial } from 
  * Each host needs Debian's package `keepalived`; the machine that runs Terraform needs OpenSSH's client. See
  * docs/pair.md.
  */
-export class FrontEndPair extends Construct {
+export class FrontEndPair<
+  Upstreams extends object = object,
+  Routes extends object = object,
+  Settings extends Construct = Construct,
+> extends Construct {
   /** The hosts, in the order of the props. */
   readonly hosts: readonly [Host, Host];
   /** The front end of each host. Add every change to both front ends. */
-  readonly frontEnds: readonly [FileSyncFrontEnd, FileSyncFrontEnd];
+  readonly frontEnds: readonly [FrontEnd<Upstreams, Routes, Settings>, FrontEnd<Upstreams, Routes, Settings>];
   /** Public address of the pair. */
   readonly virtualAddress: string;
-  /** Public URL of the application on the pair. */
-  readonly url: string;
   /** Configuration of keepalived on each host. */
   readonly keepalivedFiles: readonly [HostFile, HostFile];
   private readonly without: FrontEndPairProps["without"];
 
-  constructor(scope: Construct, id: string, props: FrontEndPairProps) {
+  constructor(scope: Construct, id: string, props: FrontEndPairProps<Upstreams, Routes, Settings>) {
     super(scope, freeId(scope, id));
     refusePair(this, props);
     const { hosts, virtualAddress, publicName, without, ...rest } = props;
@@ -83,7 +87,6 @@ export class FrontEndPair extends Construct {
     );
     this.frontEnds = [first, second];
     this.virtualAddress = virtualAddress;
-    this.url = first.url;
     const shared = { virtualAddress, virtualRouterId, advertisementMs };
     this.keepalivedFiles = [
       addKeepalived(first, keepalivedPath, { ...shared, ...placeOf(a), peer: b.address, priority: 101 }),
@@ -101,16 +104,33 @@ export class FrontEndPair extends Construct {
     });
   }
 
+  /** Public URL of the application on the pair. Throws without `application`. */
+  get url(): string {
+    return this.frontEnds[0].site.url;
+  }
+
+  /** Adds a site to both front ends, as `addSite` of a `FrontEnd` does; the two sites, in the order of the hosts. */
+  addSite<U extends object, R extends object, S extends Construct>(
+    id: string,
+    props: SiteProps<U, R, S>,
+  ): readonly [Site<U, R, S>, Site<U, R, S>] {
+    const [first, second] = this.frontEnds;
+    const site = first.addSite(id, props);
+    const { tlsFiles } = site.virtualServer;
+    const tls = tlsFiles?.selfSigned && new SharedMaterial(tlsFiles.selfSigned, second.host);
+    return [site, second.addSite(id, { ...props, ...(tls && { tls }) })];
+  }
+
   private addFrontEnd(
     id: string,
-    { network, firewall, proxy, ...more }: CommonProps,
+    { network, firewall, proxy, ...more }: CommonProps<Upstreams, Routes, Settings>,
     host: IHost,
     { interface: name }: PairHostProps,
     peer: string,
     open: AllowedPort[],
-  ): FileSyncFrontEnd {
+  ): FrontEnd<Upstreams, Routes, Settings> {
     open.push(...(firewall?.allowed ?? []));
-    return new FileSyncFrontEnd(this, id, {
+    return new FrontEnd(this, id, {
       ...more,
       host,
       proxy: { healthListener: HEALTH, ...ticketKeysOf({ mode: more.mode, proxy }), ...proxy },
@@ -173,8 +193,8 @@ const TICKET_KEY_FILE = `${SHARED_DIRECTORY}/ticket-key`;
 const COPY_KEY_FILE = `${SHARED_DIRECTORY}/copy-key`;
 const KEEPALIVED_FILE = "/etc/portico/keepalived.conf";
 
-type CommonProps = Omit<
-  FrontEndPairProps,
+type CommonProps<Upstreams extends object, Routes extends object, Settings extends Construct> = Omit<
+  FrontEndPairProps<Upstreams, Routes, Settings>,
   | "hosts"
   | "virtualAddress"
   | "publicName"
@@ -197,7 +217,7 @@ function ticketKeysOf({
 const placeOf = ({ address, interface: name }: PairHostProps) => ({ address, interface: name });
 
 /** keepalived and the unit that reports readiness to it. */
-function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: KeepalivedInput): HostFile {
+function addKeepalived(frontEnd: FrontEnd, program: string, input: KeepalivedInput): HostFile {
   const { host, proxy, activation } = frontEnd;
   const scope = new Construct(frontEnd, "Keepalived");
   const directory = proxy.paths.unitDirectory;
@@ -230,7 +250,7 @@ function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: Keepa
 }
 
 /** The unit that sends this host's certificates to the other host, and takes those of the other host. */
-function addCopies(frontEnd: FileSyncFrontEnd, address: string, peer: string, port: number): void {
+function addCopies(frontEnd: FrontEnd, address: string, peer: string, port: number): void {
   const { host, proxy, service } = frontEnd;
   const { runtime, config, unitDirectory } = proxy.paths;
   const unit = certificateCopiesUnit({
@@ -251,7 +271,7 @@ function addCopies(frontEnd: FileSyncFrontEnd, address: string, peer: string, po
 }
 
 /** Clients that have accepted the certificate of one host meet no other one. */
-function sameCertificate({ mode, tls }: FileSyncFrontEnd, host: IHost): Mode {
+function sameCertificate({ mode, tls }: FrontEnd, host: IHost): Mode {
   if (mode.https === undefined || tls?.selfSigned === undefined) return mode;
   const { address, ipv6Address } = mode;
   return Mode.tls({
@@ -273,11 +293,17 @@ class SharedMaterial extends TlsMaterial {
     super();
   }
 
+  override another(): undefined {
+    return undefined;
+  }
+
   override bind(scope: Construct, context: TlsContext): TlsFiles {
     const { keyFile, certificateFile, privateKey, certificate } = this.tls;
     const { host } = this;
+    // The names of the files are those of the first host, which differ by site; so do the ids.
+    const suffix = scope.node.tryFindChild("KeyFile") === undefined ? "" : `-${context.user}`;
     const copy = (id: string, { path, mode, role, sensitive }: HostFile, content: string): HostFile =>
-      new HostFile(scope, id, { host, path, mode, role, sensitive, content });
+      new HostFile(scope, `${id}${suffix}`, { host, path, mode, role, sensitive, content });
     return {
       key: copy("KeyFile", keyFile, privateKey.privateKeyPem).path,
       certificate: copy("CertificateFile", certificateFile, certificate.certPem).path,

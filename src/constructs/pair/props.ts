@@ -2,8 +2,8 @@ import type { Construct } from "constructs";
 import { isPort, isWildcard, type Problem, problem } from "../../model/index.js";
 import { accepting } from "../../model/textRule.js";
 import { INTERFACE_NAME, isProgramPath } from "../../render/index.js";
-import type { FileSyncFrontEndProps } from "../fileSync/frontEndProps.js";
-import { FRONT_END_PROPS } from "../fileSync/props.js";
+import { FRONT_END_PROPS, type FrontEndProps } from "../frontEnd/frontEndProps.js";
+import { withMembers } from "../frontEnd/siteProps.js";
 import { HOST_PROPS, type HostProps } from "../host.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import {
@@ -31,7 +31,11 @@ export interface PairHostProps extends Omit<
 }
 
 /** Options of a pair: two hosts, an address for both, and the options of a front end. */
-export interface FrontEndPairProps extends Omit<FileSyncFrontEndProps, "host" | "network"> {
+export interface FrontEndPairProps<
+  Upstreams extends object = object,
+  Routes extends object = object,
+  Settings extends Construct = Construct,
+> extends Omit<FrontEndProps<Upstreams, Routes, Settings>, "host" | "network"> {
   /**
    * The two hosts, in one network, each with `Delivery.ssh` (`pair.no-ssh`). Addresses must be known at synthesis.
    */
@@ -103,7 +107,7 @@ const FRONT_END_PAIR_PROPS: PropTable<FrontEndPairProps> = {
 /** @internal Refuses props from which no pair could be made. */
 export function refusePair(construct: Construct, props: FrontEndPairProps): void {
   const at = (name: string): string => `${construct.node.path}.${name}`;
-  refuseProps(construct, props, FRONT_END_PAIR_PROPS, (fit) => [
+  refuseProps(construct, props, withMembers(props, FRONT_END_PAIR_PROPS), (fit) => [
     ...hostsProblems(fit, at),
     ...unknownProblems(fit, at),
     ...numberProblems(fit, at),
@@ -119,7 +123,7 @@ function hostsProblems({ hosts }: Fit, at: At): Problem[] {
   if (hosts === undefined) return [];
   if (hosts.length !== 2) {
     const more = { received: hosts.length, allowed: "two hosts" };
-    const fix = "List two hosts. For one host use `FileSyncFrontEnd`, for more than two a cluster.";
+    const fix = "List two hosts. For one host use `FrontEnd`, for more than two a cluster.";
     return [problem("config.wrong-type", at("hosts"), "is not a list of two hosts", { ...more, fix })];
   }
   const [first, second] = hosts as readonly [PairHostProps, PairHostProps];

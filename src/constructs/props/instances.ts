@@ -16,7 +16,7 @@ export const CONTAINER_PROXY = implementing(
   instance(
     "ContainerProxy",
     "a ContainerProxy",
-    "Create one: `new ContainerProxy(stack, id)`, or `new FileSyncProxy(stack, id, …).proxy`.",
+    "Create one: `new ContainerProxy(stack, id)`, or `new ContainerFrontEnd(stack, id, …).proxy`.",
   ),
 );
 export const DELIVERY = instance("Delivery", "a Delivery", "Use `Delivery.local(…)` or `Delivery.ssh(…)`.");

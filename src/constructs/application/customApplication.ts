@@ -6,11 +6,11 @@ import {
   type ApplicationRoute,
   type Liveness,
   type LogIn,
-} from "../applications/index.js";
-import { route } from "../model/config/config.js";
-import { type Problem, problem, type RouteInput } from "../model/index.js";
-import { PAUSE_RESPONSE } from "./errorPage.js";
-import { fieldsOf } from "./props/fieldTable.js";
+} from "../../applications/index.js";
+import { route } from "../../model/config/config.js";
+import { type Problem, problem, type RouteInput } from "../../model/index.js";
+import { PAUSE_RESPONSE } from "../errorPage.js";
+import { fieldsOf } from "../props/fieldTable.js";
 import {
   any,
   choice,
@@ -26,8 +26,8 @@ import {
   required,
   text,
   without,
-} from "./props/propTable.js";
-import { UPSTREAM_PROPS } from "./upstream.js";
+} from "../props/propTable.js";
+import { UPSTREAM_PROPS } from "../upstream.js";
 
 /** An application of your own: an `ApplicationDefinition` with optional `clients`. */
 export type CustomApplication<Part extends string = string, RouteName extends string = string> = Omit<
@@ -70,6 +70,7 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
   commands: ofPlace(listOf(fields({ purpose: required(text), command: required(text) }))),
   daemons: listOf(record),
   windowsDrives: flag,
+  ownNamesOnly: flag,
   trees: listOf(record),
   rows: listOf(record),
   pauseResponse: PAUSE_RESPONSE,

@@ -8,32 +8,52 @@ import {
   type NextcloudPart,
   type NextcloudRoute,
   openCloud,
+  ordinaryServer,
   radicale,
+  redirected,
   seafile,
   SEAFILE_VERSIONS,
   type SeafileComponents,
   type SeafileOptions,
   type SeafilePart,
   type SeafileRoute,
+  servedFiles,
   vaultwarden,
 } from "../../applications/index.js";
+import type { Construct } from "constructs";
+import { FILE_SYNC_OPTIONS, type FileSyncOptions, fileSyncProblems, fileSyncSite } from "./fileSync.js";
+import type { FileSyncRoutes, FileSyncUpstreams } from "./members.js";
+import type { ApplicationSettings } from "./settings.js";
+import { SettingsTexts } from "./settingsTexts.js";
+import type { SiteApplication } from "./siteApplication.js";
 import { type Problem, problem } from "../../model/index.js";
 import { isFilePath } from "../../model/textRule.js";
+import { refuse, upstreamProblems } from "../props/checks.js";
 import { APPLICATION } from "../props/instances.js";
 import {
   choice,
+  either,
   fields,
   flag,
   type PropTable,
+  refuseArgument,
   refuseNew,
   refuseOptions,
   required,
   text,
 } from "../props/propTable.js";
-import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "../customApplication.js";
+import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "./customApplication.js";
 import { isKnown } from "../props/tokens.js";
 import type { Route } from "../route.js";
-import type { Upstream } from "../upstream.js";
+import { type Upstream, UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
+import {
+  PROXY_OPTIONS,
+  type ProxyOptions,
+  REDIRECT_OPTIONS,
+  type RedirectOptions,
+  STATIC_FILES_OPTIONS,
+  type StaticFilesOptions,
+} from "../action.js";
 
 /** Members by name: required members, and members that depend on options. */
 export type ApplicationMembers<T, Always extends string, Maybe extends string = never> = {
@@ -61,19 +81,51 @@ export type OneServerApplication = Application<
   ApplicationMembers<Route, "web">
 >;
 
+/** The file-sync service. */
+export type FileSyncApplication = Application<FileSyncUpstreams, FileSyncRoutes, ApplicationSettings>;
+
+/** Files of a directory at `/`. */
+export type StaticFilesApplication = Application<object, ApplicationMembers<Route, "files">>;
+/** A redirect of everything. */
+export type RedirectApplication = Application<object, ApplicationMembers<Route, "redirect">>;
+
 /**
- * An application behind a `FileSyncFrontEnd`: upstreams, routes, settings and expected responses. Each static method
- * creates one application. docs/applications.md has a page for each application.
+ * An application behind a front end: upstreams, routes, settings and expected responses. Each static method creates
+ * one application. docs/applications.md has a page for each application.
  */
-export class Application<Upstreams extends object = object, Routes extends object = object> {
+export class Application<
+  Upstreams extends object = object,
+  Routes extends object = object,
+  Settings extends Construct = SettingsTexts,
+> {
   declare protected readonly upstreams: Upstreams;
   declare protected readonly routes: Routes;
 
   private constructor(
     /** @internal */
     readonly definition: ApplicationDefinition,
+    private readonly made?: () => Partial<SiteApplication<Settings>>,
   ) {
     refuseNew("Application", APPLICATION, definition === undefined);
+  }
+
+  /** @internal */
+  forSite(): SiteApplication<Settings> {
+    const { definition } = this;
+    return {
+      definition,
+      addSettings: ({ scope, ...site }) =>
+        new SettingsTexts(scope, "Settings", { ...site, application: definition }) as Construct as Settings,
+      ...this.made?.(),
+    };
+  }
+
+  /** The service of docs/service.md: a web application, a file server and a WebDAV daemon. */
+  static fileSync(options: FileSyncOptions): FileSyncApplication {
+    refuseOptions("Application.fileSync", options, FILE_SYNC_OPTIONS, fileSyncProblems);
+    return new Application(fileSyncSite(options).definition, () =>
+      fileSyncSite(options),
+    ) as FileSyncApplication;
   }
 
   /** Seafile 11 to 14, on a host or in containers. */
@@ -115,6 +167,43 @@ export class Application<Upstreams extends object = object, Routes extends objec
     return new Application(radicale());
   }
 
+  /**
+   * One ordinary server, which gets all requests of the site's names with the client's `Host`, `X-Real-IP`,
+   * `X-Forwarded-For` and `X-Forwarded-Proto`.
+   *
+   * @param upstream a URL, such as `http://127.0.0.1:3000`, or props of an `Upstream`
+   * @param options how requests are passed on, as of `Action.proxy`
+   */
+  static server(upstream: string | UpstreamProps, options: ProxyOptions = {}): OneServerApplication {
+    const given = { upstream: required(either(text, fields(UPSTREAM_PROPS))) };
+    refuseArgument("Application.server", { upstream }, given, options, PROXY_OPTIONS);
+    const { name: _, ...props } = typeof upstream === "string" ? { url: upstream, name: "" } : upstream;
+    refuse(upstreamProblems("Application.server.upstream", { ...props, name: "web" }));
+    return new Application(ordinaryServer(props, options), () => ({ hasGivenUrls: true }));
+  }
+
+  /**
+   * The files of a directory, as `Action.staticFiles` sends them.
+   *
+   * @param directory absolute path on the host
+   */
+  static staticFiles(directory: string, options: StaticFilesOptions = {}): StaticFilesApplication {
+    refuseArgument(
+      "Application.staticFiles",
+      { directory },
+      { directory: required(text) },
+      options,
+      STATIC_FILES_OPTIONS,
+    );
+    return new Application(servedFiles(directory, options));
+  }
+
+  /** Redirects all requests, as `Action.redirect` does. */
+  static redirect(options: RedirectOptions): RedirectApplication {
+    refuseOptions("Application.redirect", options, REDIRECT_OPTIONS);
+    return new Application(redirected(options));
+  }
+
   private static composed(
     name: string,
     define: (options: ComposeOptions) => ApplicationDefinition,
@@ -134,7 +223,7 @@ export class Application<Upstreams extends object = object, Routes extends objec
   ): Application<ApplicationMembers<Upstream, Part>, ApplicationMembers<Route, RouteName, "page">> {
     const given = definition as CustomApplication;
     refuseOptions("Application.custom", given, CUSTOM_APPLICATION, referenceProblems);
-    return new Application({ clients: NO_CLIENTS, ...definition });
+    return new Application({ clients: NO_CLIENTS, ...definition }, () => ({ hasGivenUrls: true }));
   }
 }
 

@@ -1,25 +1,18 @@
 import { Construct } from "constructs";
-import { isLoopback, isWildcard, type Problem } from "../model/index.js";
-import type { virtualServerOptions } from "../model/config/config.js";
-import type { InputOf } from "../model/inferred.js";
-import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../model/host.js";
-import type { Activation } from "./activation.js";
-import type { PauseResponse } from "../applications/index.js";
-import type { ErrorPage } from "./errorPage.js";
-import type { AllowedPort, HostPaths } from "../render/index.js";
-import { Firewall, firewallPropProblems, type FirewallProps } from "./firewall.js";
-import { type IHost, hostPropProblems, type HostProps } from "./host.js";
-import type { Listener, ListenerProps } from "./listener.js";
-import type { Mode } from "./mode.js";
-import { upstreamProblems } from "./props/checks.js";
-import { hasTokens } from "./props/tokens.js";
-import { type ProxyService, type ProxyServiceProps, serviceProblems } from "./proxyService.js";
-import type { ResponseHeaders } from "./responseHeaders.js";
-import type { ReverseProxy, ReverseProxyProps } from "./reverseProxy.js";
-import { type ProxySettings, settingsProblems } from "./proxySettings.js";
-import { TlsMaterial } from "./tlsMaterial.js";
-import { type UpstreamProps, withChanges } from "./upstream.js";
-import type { VirtualServer } from "./virtualServer.js";
+import { isLoopback, isWildcard, type Problem } from "../../model/index.js";
+import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host.js";
+import type { AllowedPort } from "../../render/index.js";
+import { Firewall, firewallPropProblems, type FirewallProps } from "../firewall.js";
+import { type IHost, hostPropProblems, type HostProps } from "../host.js";
+import type { Listener, ListenerProps } from "../listener.js";
+import type { Mode } from "../mode.js";
+import { upstreamProblems } from "../props/checks.js";
+import { hasTokens } from "../props/tokens.js";
+import { type ProxyServiceProps, serviceProblems } from "../proxyService.js";
+import type { ReverseProxy } from "../reverseProxy.js";
+import { type ProxySettings, settingsProblems } from "../proxySettings.js";
+import { TlsMaterial } from "../tlsMaterial.js";
+import { type UpstreamProps, withChanges } from "../upstream.js";
 
 /** The common parts of front ends on a host, whatever the application is. */
 
@@ -33,78 +26,6 @@ export interface FrontEndListeners {
   readonly https?: Listener;
   /** The HTTPS port on IPv6; undefined in plain mode and for a host without an IPv6 address. */
   readonly https6?: Listener;
-}
-
-/** Virtual servers of a front end. */
-export interface FrontEndServers {
-  /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
-  readonly application: VirtualServer;
-  /** Redirects from HTTP to HTTPS; undefined in plain mode, and with `httpPort: false`. */
-  readonly redirect?: VirtualServer;
-}
-
-/** A front end on a host, for any application. */
-export interface IFrontEnd extends FrontEndServers {
-  /** The host of the front end. */
-  readonly host: IHost;
-  /** Plain HTTP or TLS. */
-  readonly mode: Mode;
-  /** The proxy. You can add listeners, virtual servers and upstreams to the proxy. */
-  readonly proxy: ReverseProxy;
-  /** The listeners. */
-  readonly listeners: FrontEndListeners;
-  /** Runtime and units. */
-  readonly service: ProxyService;
-  /** Packet filter of the host; undefined without `firewall`. */
-  readonly firewall?: Firewall;
-  /** The activation on the host; undefined for a local delivery without `activation`. */
-  readonly activation?: Activation;
-  /** Public names, the main one first. */
-  readonly serverNames: readonly [string, ...string[]];
-  /** Public URL of the application. */
-  readonly url: string;
-}
-
-/** Options of a front end on a host, for any application. */
-export interface FrontEndProps extends Pick<
-  InputOf<typeof virtualServerOptions>,
-  "responseHeaders" | "errorPages" | "pauseResponse"
-> {
-  /** The host: a `Host`, a construct of your own that is one (`IHost`), or props to make one. */
-  // An `IHost` has what its props need. Of a union of both, editors show no text for what both have.
-  readonly host: HostProps;
-  /** Plain HTTP or TLS. */
-  readonly mode: Mode;
-  /**
-   * Further names of the application, in lower case. `*.example.org` is every name with one label before
-   * `.example.org`; a certificate for such a name needs a challenge by DNS.
-   * @default - none
-   */
-  readonly additionalServerNames?: readonly string[];
-  readonly responseHeaders?: ResponseHeaders;
-  readonly errorPages?: readonly ErrorPage[];
-  readonly pauseResponse?: PauseResponse;
-  /**
-   * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a
-   * stream, the routes of a `FileSyncFrontEnd` have no separate log files.
-   * @default - see ReverseProxy
-   */
-  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
-  /**
-   * Options of the proxy's service: Node, runtime, stop timeout, open files.
-   * @default - see ProxyService
-   */
-  readonly service?: Omit<ProxyServiceProps, "proxy">;
-  /**
-   * Paths of the proxy's files that differ from the defaults.
-   * @default DEFAULT_HOST_PATHS
-   */
-  readonly paths?: Partial<HostPaths>;
-  /**
-   * Adds a packet filter to the host: the exposed ports are open, all other ports are closed; `{}` is enough.
-   * @default - no filter
-   */
-  readonly firewall?: FrontEndFirewallProps;
 }
 
 /** Props of a `Firewall` that the front end does not set. */
@@ -181,7 +102,12 @@ export function givenPartProblems({ node: { path } }: Construct, given: GivenPar
 }
 
 /** What the ports of a front end follow from. */
-type FrontEnd = Pick<IFrontEnd, "host" | "mode" | "proxy" | "listeners">;
+interface FrontEnd {
+  readonly host: IHost;
+  readonly mode: Mode;
+  readonly proxy: ReverseProxy;
+  readonly listeners: FrontEndListeners;
+}
 
 /** @internal TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
 export function exposedPortsOf({ proxy, host }: FrontEnd): readonly number[] {

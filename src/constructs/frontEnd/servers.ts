@@ -1,72 +1,74 @@
 import { Aspects } from "cdktf";
-import type { IConstruct } from "constructs";
 import {
   type ApplicationDefinition,
   type ApplicationRoute,
+  DEFAULT_SERVER,
   type FrontEndExpectations,
   frontEndExpectations,
   type PublicPlace,
   type PauseResponse,
 } from "../../applications/index.js";
-import { problem, urlAuthority } from "../../model/index.js";
+import { urlAuthority } from "../../model/index.js";
 import { type NormalisedPath, RouteTable } from "../../model/serving.js";
 import { Action } from "../action.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
-import { type FrontEndListeners, listenersIn } from "../frontEndParts.js";
+import { type FrontEndListeners, listenersIn } from "./parts.js";
 import { warn } from "../warn.js";
 import { literalPaths } from "../warnings.js";
 import type { Mode } from "../mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
-import type { Listener } from "../listener.js";
-import { refuse } from "../props/checks.js";
+import type { TlsMaterial } from "../tlsMaterial.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { Route } from "../route.js";
 import { type Upstream, type UpstreamProps, withChanges } from "../upstream.js";
 import type { IVirtualServer, VirtualServer } from "../virtualServer.js";
-import { originOf } from "./settings.js";
+import { originOf } from "../application/settings.js";
 
 /** Upstreams, virtual servers and routes of a front end, from the data of its application. */
 
-/** @internal The HTTPS listener, or a problem with a code. */
-export function httpsOf({
-  node,
-  listeners,
-}: IConstruct & { readonly listeners: FrontEndListeners }): Listener {
-  if (listeners.https === undefined) {
-    const fix = "Use `listeners.http`, or set `mode: Mode.tls()` of the front end.";
-    const more = { allowed: "a front end with `mode: Mode.tls()`", fix };
-    const path = `${node.path}.httpsListener`;
-    refuse([problem("config.unknown-reference", path, "does not exist in plain mode", more)]);
+/** @internal What responds to names that no site has: the proxy's page over http, or 404 over both protocols. */
+export function addDefaultServer(
+  proxy: ReverseProxyBase,
+  { http, http6, https, https6 }: FrontEndListeners,
+  page: Action | undefined,
+): VirtualServer | undefined {
+  const listeners = page === undefined ? listenersIn(http, http6, https, https6) : listenersIn(http, http6);
+  if (listeners.length === 0) return undefined;
+  const server = { serverNames: ["_"], listeners, default: true };
+  if (page === undefined) {
+    const made = proxy.addVirtualServer("default", server);
+    made.addRoute("nothing", { path: "/", action: Action.respond(404), expect: OTHER_NAMES });
+    return made;
   }
-  return listeners.https!;
+  const made = proxy.addVirtualServer("default", { ...server, versionTokens: true });
+  made.addRoute("page", { path: "/", action: page, expect: [DEFAULT_SERVER] });
+  return made;
 }
 
-/** @internal The default server on the HTTP port, or a problem with a code. */
-export function defaultServerOf({ node }: IConstruct, server: VirtualServer | undefined): VirtualServer {
-  if (server === undefined) {
-    const fix =
-      "Use `application`, which responds to every name, or leave out `httpPort: false` of the mode.";
-    const more = { allowed: "a front end with an HTTP port", fix };
-    const path = `${node.path}.defaultServer`;
-    refuse([problem("config.unknown-reference", path, "does not exist with `httpPort: false`", more)]);
-  }
-  return server!;
-}
+const OTHER_NAMES = { name: "other names", host: "unknown", status: 404 } as const;
 
-/** @internal The input of upstreams, virtual servers and routes. */
+/** @internal The input of a site's upstreams, virtual servers and routes. */
 export interface SiteInput {
+  /**
+   * Name of a further site, which responds to its own names only. Undefined for the site with the host's names, which
+   * responds to every name over https unless its application is for its own names only.
+   */
+  readonly name?: string;
   readonly application: ApplicationDefinition;
   readonly listeners: FrontEndListeners;
   readonly mode: Mode;
   readonly serverNames: readonly [string, ...string[]];
   readonly upstreams?: UpstreamChanges;
-  /** Directory of the default server's page. */
-  readonly pageDirectory: string;
+  /** What responds to `/` where neither the application nor a redirect does. */
+  readonly page: Action;
+  /** Certificate of a further site; that of the listeners without it. */
+  readonly tls?: TlsMaterial;
   readonly rootRedirect?: boolean;
   readonly responseHeaders?: ResponseHeaders;
   readonly errorPages?: readonly ErrorPage[];
   readonly pauseResponse?: PauseResponse;
+  readonly windowsDrives?: boolean;
   readonly routeResponseHeaders?: RouteFields;
   readonly requestBodyTimeoutMs?: number;
   readonly logDirectory?: string;
@@ -75,7 +77,7 @@ export interface SiteInput {
 }
 
 /** @internal The constructs that were made. */
-export interface Site extends Servers {
+export interface SiteParts extends Servers {
   readonly place: PublicPlace;
   readonly upstreams: Readonly<Record<string, Upstream>>;
   readonly routes: Readonly<Record<string, Route>>;
@@ -85,18 +87,17 @@ export interface Site extends Servers {
   readonly linked?: string;
 }
 
-/** @internal Everything of the proxy that is the application's. */
-export function addSite(proxy: ReverseProxyBase, input: SiteInput): Site {
+/** @internal Everything of the proxy that is the site's. */
+export function addSiteParts(proxy: ReverseProxyBase, input: SiteInput): SiteParts {
   const { application, mode, serverNames } = input;
   const place = placeOf(mode, serverNames);
-  const upstreams = addUpstreams(proxy, application, input.upstreams ?? {});
+  const upstreams = addUpstreams(proxy, input);
   const path = mainPath(application, place);
-  const page = Action.staticFiles(input.pageDirectory, { index: ["index.html"] });
   const root = input.rootRedirect === true && path !== "/" ? rootRedirect(mode, path) : undefined;
-  const expect = frontEndExpectations({ ...place, path }, root !== undefined);
+  const expect = frontEndExpectations({ ...place, path }, root !== undefined, input.name);
   const all = { ...input, place, upstreams, expect };
-  const servers = addServers(proxy, { ...all, page, root });
-  const routes = addRoutes(servers.application, { ...all, page: root ?? page });
+  const servers = addServers(proxy, { ...all, root });
+  const routes = addRoutes(servers.application, { ...all, page: root ?? input.page });
   warnOfBuiltInPaths(servers.application, application);
   const url = `${place.origin}${path}`;
   return { ...servers, place, upstreams, routes, url, linked: root && url };
@@ -107,15 +108,16 @@ export type UpstreamChanges = Readonly<Record<string, Partial<UpstreamProps> | u
 /** @internal */
 export type RouteFields = Readonly<Record<string, ResponseHeaders | undefined>>;
 
+/** Ids and names of a further site's parts have the site's name in front. */
+const namedBy = ({ name }: Pick<SiteInput, "name">, id: string): string =>
+  name === undefined ? id : `${name}-${id}`;
+
 /** The application's parts where they usually listen, with the caller's changes. */
-function addUpstreams(
-  proxy: ReverseProxyBase,
-  { parts }: ApplicationDefinition,
-  changes: UpstreamChanges,
-): Readonly<Record<string, Upstream>> {
-  const made = Object.entries(parts).map(([id, part]): [string, Upstream] => {
+function addUpstreams(proxy: ReverseProxyBase, input: SiteInput): Readonly<Record<string, Upstream>> {
+  const { upstreams: changes = {} } = input;
+  const made = Object.entries(input.application.parts).map(([id, part]): [string, Upstream] => {
     const { title: _, liveness: __, ...props } = part!;
-    return [id, proxy.addUpstream(id, withChanges(props, changes[id]))];
+    return [id, proxy.addUpstream(namedBy(input, id), withChanges(props, changes[id]))];
   });
   const all = made.map(([, upstream]) => upstream);
   for (const [i, upstream] of all.entries()) {
@@ -142,54 +144,44 @@ function rootRedirect({ scheme, publicPort: port }: Mode, path: string): Action 
 
 interface ServersInput extends Omit<SiteInput, "upstreams"> {
   readonly place: PublicPlace;
-  readonly page: Action;
   /** Where `/` leads; undefined if it is a page. */
   readonly root?: Action;
   readonly expect: FrontEndExpectations;
 }
 
-/** Virtual servers of the front end; `redirect` in TLS mode only, and none on the HTTP port if there is no such port. */
+/** Virtual servers of a site; `redirect` in TLS mode only, and none on the HTTP port if there is no such port. */
 interface Servers {
-  readonly defaultServer?: VirtualServer;
   readonly redirect?: VirtualServer;
   readonly application: VirtualServer;
 }
 
-/** The default server, and the application's; in TLS mode HTTP leads to HTTPS. */
+/** The application's virtual server; in TLS mode HTTP leads to HTTPS. */
 function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
-  const { mode, serverNames, expect } = input;
+  const { mode, serverNames, name, application: definition } = input;
   const { responseHeaders, errorPages } = input;
-  const pauseResponse = input.pauseResponse ?? input.application.pauseResponse;
-  const { windowsDrives } = input.application;
+  const { pauseResponse = definition.pauseResponse, windowsDrives = definition.windowsDrives } = input;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = listenersIn(http, http6);
-  let defaultServer: VirtualServer | undefined;
-  if (listeners.length > 0) {
-    const names = { serverNames: ["_"], listeners, default: true };
-    defaultServer = proxy.addVirtualServer("default", { ...names, versionTokens: true });
-    defaultServer.addRoute("page", { path: "/", action: input.page, expect: expect.default });
-  }
+  const id = name ?? "application";
+  const common = { responseHeaders, errorPages, pauseResponse, windowsDrives };
   if (https === undefined) {
-    const all = { serverNames, listeners, responseHeaders, errorPages, pauseResponse, windowsDrives };
-    return { defaultServer, application: proxy.addVirtualServer("application", all) };
+    return { application: proxy.addVirtualServer(id, { serverNames, listeners, ...common }) };
   }
   let redirect: VirtualServer | undefined;
   if (listeners.length > 0) {
-    redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
+    redirect = proxy.addVirtualServer(namedBy(input, "redirect"), { serverNames, listeners });
     addRedirects(redirect, input);
   }
-  const application = proxy.addVirtualServer("application", {
-    serverNames: ["_"],
-    listeners: listenersIn(https, https6),
-    default: true,
-    responseHeaders,
-    errorPages,
-    pauseResponse,
-    windowsDrives,
-    hsts: mode.https?.hsts,
-  });
-  return { defaultServer, redirect, application };
+  const all = { listeners: listenersIn(https, https6), ...common, hsts: mode.https?.hsts };
+  const application = respondsToAnyName(input)
+    ? proxy.addVirtualServer(id, { serverNames: ["_"], default: true, ...all })
+    : proxy.addVirtualServer(id, { serverNames, tls: input.tls, ...all });
+  return { redirect, application };
 }
+
+/** @internal Whether the application also responds to names that are not its own, over https. */
+export const respondsToAnyName = ({ name, application }: Pick<SiteInput, "name" | "application">): boolean =>
+  name === undefined && application.ownNamesOnly !== true;
 
 /** Adds a route for each path that the main route's path, as a text, does not cover. */
 function addRedirects(
@@ -250,7 +242,8 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
 }
 
 /** On a stream everything goes to one place; the lines name the route. */
-function logsOf(id: string, { logDirectory, logs = {} }: RoutesInput) {
+function logsOf(route: string, { logDirectory, logs = {}, name }: RoutesInput) {
+  const id = namedBy({ name }, route);
   const isStream = (log: ProxyLogs[keyof ProxyLogs]): boolean =>
     logDirectory === undefined || (typeof log === "object" && "stream" in log);
   return {

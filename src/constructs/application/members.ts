@@ -1,11 +1,8 @@
 import type { Upstream, UpstreamProps } from "../upstream.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
-import type { FrontEndServers } from "../frontEndParts.js";
-import type { Listener } from "../listener.js";
 import type { Route } from "../route.js";
-import type { VirtualServer } from "../virtualServer.js";
 
-/** The members of a front end of the file-sync service, by name. */
+/** Upstreams and routes of applications, by name. */
 
 /** Upstreams of the application's daemons. */
 export interface FileSyncUpstreams {
@@ -15,18 +12,6 @@ export interface FileSyncUpstreams {
   readonly webdav: Upstream;
   /** File server, port 8082. */
   readonly fileServer: Upstream;
-}
-
-/** The application's part of a proxy, on a host and in containers. */
-export interface FileSyncSite<Upstreams, Routes> extends FrontEndServers {
-  /** The application's upstreams. */
-  readonly upstreams: Upstreams;
-  /** Default server on the HTTP port, for names that are not the application's. Throws with `httpPort: false`. */
-  readonly defaultServer: VirtualServer;
-  /** Routes of the application's virtual server. */
-  readonly routes: Routes;
-  /** The HTTPS listener on IPv4, equal to `listeners.https`. Throws in plain mode. */
-  readonly httpsListener: Listener;
 }
 
 /** Routes of the file-sync service. */

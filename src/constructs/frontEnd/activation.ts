@@ -1,0 +1,93 @@
+import type { Construct } from "constructs";
+import type { ApplicationDefinition } from "../../applications/index.js";
+import type { SettingsFile } from "../../model/index.js";
+import { Activation, type ActivationProps } from "../activation.js";
+import { describeHost } from "../deploymentDocument.js";
+import type { DaemonUnit, HostDescription } from "../activationOptions.js";
+import { type FrontEndListeners, networkOf } from "./parts.js";
+import type { IHost } from "../host.js";
+import type { Mode } from "../mode.js";
+import type { ProxyService } from "../proxyService.js";
+import type { ReverseProxy } from "../reverseProxy.js";
+import type { FrontEndActivationProps } from "./activationProps.js";
+
+/** The parts of a front end that its activation uses. */
+interface ActivatedFrontEnd extends Construct {
+  readonly host: IHost;
+  readonly service: ProxyService;
+  readonly mode: Mode;
+  readonly proxy: ReverseProxy;
+  readonly listeners: FrontEndListeners;
+  /** Further sites may be added until synthesis. */
+  readonly sites: readonly { readonly activated: ActivatedApplication }[];
+}
+
+/** @internal An application, and its settings files as they should be here; none if they are left to the user. */
+export interface ActivatedApplication {
+  readonly application: ApplicationDefinition;
+  readonly settings?: readonly SettingsFile[];
+}
+
+/** @internal The activation of a front end. */
+export const activateFrontEnd = (frontEnd: ActivatedFrontEnd, props: FrontEndActivationProps): Activation =>
+  new Activation(frontEnd, "Activation", activationProps(frontEnd, props));
+
+/** @internal The deployment of a front end without an activation. */
+export const describeFrontEnd = (frontEnd: ActivatedFrontEnd): void =>
+  describeHost(frontEnd, activationProps(frontEnd, {}));
+
+function activationProps(frontEnd: ActivatedFrontEnd, props: FrontEndActivationProps): ActivationProps {
+  const { service } = frontEnd;
+  const activated = (): ActivatedApplication[] => frontEnd.sites.map((site) => site.activated);
+  return {
+    service,
+    services: {
+      get daemons() {
+        const all = activated().filter(({ application }) => application.daemons !== undefined);
+        return all.length === 0 ? undefined : all.flatMap(daemonsOf);
+      },
+    },
+    describe: () => describe(frontEnd, activated(), props),
+    doctor: props.doctor,
+  };
+}
+
+function daemonsOf({ application, settings }: ActivatedApplication): DaemonUnit[] {
+  const edited = settings?.map(({ name }) => name);
+  return (application.daemons ?? []).map(({ restartOn, ...daemon }) => ({
+    ...daemon,
+    // A file that is not edited here restarts nothing.
+    ...(restartOn === undefined
+      ? {}
+      : { restartOn: restartOn.filter((name) => edited?.includes(name) ?? true) }),
+  }));
+}
+
+function describe(
+  frontEnd: ActivatedFrontEnd,
+  activated: readonly ActivatedApplication[],
+  props: FrontEndActivationProps,
+): HostDescription {
+  const { settings, database, probe, replay, requireCertificate } = props;
+  const edited = activated.flatMap(({ settings: files }) => files ?? []);
+  const hasFiles = activated.some(({ settings: files }) => files !== undefined);
+  return {
+    ...(hasFiles ? { settings: { ...settings, files: edited } } : {}),
+    trees: together(activated, "trees"),
+    rows: together(activated, "rows"),
+    ...(database === undefined ? {} : { database }),
+    network: networkOf(frontEnd),
+    ...(probe === undefined ? {} : { probe }),
+    ...(replay === undefined ? {} : { replay }),
+    ...(requireCertificate === undefined ? {} : { requireCertificate }),
+  };
+}
+
+/** What the applications of all sites have of one kind; undefined if none has any. */
+function together<K extends "trees" | "rows">(
+  activated: readonly ActivatedApplication[],
+  kind: K,
+): NonNullable<ApplicationDefinition[K]> | undefined {
+  const all = activated.map(({ application }) => application[kind]).filter((one) => one !== undefined);
+  return all.length === 0 ? undefined : (all.flat() as unknown as NonNullable<ApplicationDefinition[K]>);
+}
