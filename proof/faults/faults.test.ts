@@ -7,6 +7,7 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
+import { FakedClock } from "../../testkit/fakedClock.js";
 import { type FrontEnd, type FrontEndOptions, startFrontEnd } from "../../testkit/frontEnd.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually, nextEvent } from "../../testkit/waiting.js";
@@ -288,17 +289,9 @@ test("the wall clock may jump: nothing is cut off, logged or counted for it, and
   await once(upstream, "listening");
   cleanups.push(() => stop(upstream));
   const asked = nextRequest(upstream, "/sync/slow");
-  const rc = join(folder(), "faketime");
-  writeFileSync(rc, "+0");
-  const environment = [
-    "FAKETIME_NO_CACHE=1",
-    "FAKETIME_DONT_FAKE_MONOTONIC=1",
-    "DONT_FAKE_MONOTONIC=1",
-    `FAKETIME_TIMESTAMP_FILE=${rc}`,
-  ];
-  const library = execFileSync("sh", ["-c", "ls /usr/lib/*/faketime/libfaketime.so.1"]).toString().trim();
+  const clock = new FakedClock(folder());
   const frontEnd = await frontEndOf(portOf(upstream), {
-    under: ["env", ...environment, `LD_PRELOAD=${library}`],
+    under: clock.under,
     change: (config) =>
       JSON.parse(JSON.stringify(config).replaceAll(/("path":"[^"]*access\.log")/g, '$1,"format":"json"')),
   });
@@ -317,7 +310,7 @@ test("the wall clock may jump: nothing is cut off, logged or counted for it, and
   const download = await asked;
   await eventually(() => downloaded.includes("first"), "for the first bytes");
   for (const jump of ["+1d", "+365d", "-1d", "-3000d", "+3000d"]) {
-    writeFileSync(rc, jump);
+    clock.jump(jump);
     const wanted = Date.now() + Number(/^([+-]\d+)/.exec(jump)![1]) * 86_400_000;
     await eventually(
       async () => Math.abs(Date.parse((await get(plainPort)).date) - wanted) < 60_000,
