@@ -5,6 +5,7 @@ import { setTimeout as pass } from "node:timers/promises";
 import { NOTHING_SEEN, type PauseOrder, type SeenPauses } from "../../src/runtime/dispatch/pauses.js";
 import { Queue } from "../../src/runtime/queue.js";
 import { ServedPauses } from "../../src/runtime/supervisor/servedPauses.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** The responses of a master to those who begin and end pauses, and when these end by themselves. */
 
@@ -56,8 +57,7 @@ test("a renewal at the moment of the limit does not outlast it", async () => {
   busy(100);
   expect((await served.quiesce({ id: ID })).ok).toBe(true);
   expect(last.quiesce).toBeDefined();
-  await pass(50);
-  expect(last.quiesce).toBeUndefined();
+  await eventually(() => last.quiesce === undefined, "for the quiesce to end");
   expect((await served.quiesce({ id: ID })).ok).toBe(false);
 });
 
@@ -73,8 +73,7 @@ test("a maintenance whose end another command finds to be over ends", async () =
   expect((await served.begin({ until: Date.now() + 50 })).ok).toBe(true);
   busy(100);
   expect((await served.quiesce({ id: ID, begin: BEGIN })).ok).toBe(true);
-  await pass(50);
-  expect(last.maintenance).toEqual([]);
+  await eventually(() => last.maintenance.length === 0, "for the maintenance to end");
   expect(last.quiesce).toBeDefined();
 });
 
