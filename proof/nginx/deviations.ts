@@ -354,7 +354,8 @@ export type RuleName = keyof typeof RULES;
 /** A case with the deviations that it shows. */
 export type Case = CaseOf<RuleName>;
 
-/** URLs of a host with `https` in place of `http`. */
+/** URLs of a host with `https` in place of `http`; a host is the same in either case (RFC 9110, 4.2.3). */
 function withTls(value: string, host: string): string {
-  return value.replaceAll(`http://${host}/`, `https://${host}/`);
+  const same = host.replaceAll(/[^\w-]/g, String.raw`\$&`);
+  return value.replaceAll(new RegExp(`http(?=://${same}/)`, "gi"), "https");
 }
