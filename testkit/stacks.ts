@@ -14,6 +14,7 @@ import {
   type Problem,
   ProblemError,
 } from "../src/index.js";
+import { FILE_SYNC_OPTIONS } from "../src/constructs/application/fileSync.js";
 
 let outdir: string | undefined;
 afterAll(() => {
@@ -56,29 +57,13 @@ export function frontEnd(
   });
 }
 
-const OPTIONS = [
-  "installDirectory",
-  "mediaDirectory",
-  "avatarDirectory",
-  "pathPrefix",
-  "routePaths",
-  "webdavDestination",
-  "settings",
-  "daemons",
-  "units",
-  "fixMedia",
-];
-
 /** Props in which the options of the service stand beside those of the front end; for mistakes in one of the two. */
-export function withService(
-  props: Readonly<Record<string, unknown>>,
-  directory: object = { installDirectory: "/srv/sync" },
-) {
+export function withService(props: Readonly<Record<string, unknown>>): Readonly<Record<string, never>> {
   const entries = Object.entries(props);
-  const own = entries.filter(([name]) => OPTIONS.includes(name));
-  const others = entries.filter(([name]) => !OPTIONS.includes(name));
-  const application = () => Application.fileSync({ ...directory, ...Object.fromEntries(own) });
-  const given = "application" in props ? {} : { application: application() };
+  const own = entries.filter(([name]) => name in FILE_SYNC_OPTIONS);
+  const others = entries.filter(([name]) => !(name in FILE_SYNC_OPTIONS));
+  const options = { installDirectory: "/srv/sync", ...Object.fromEntries(own) };
+  const given = "application" in props ? {} : { application: Application.fileSync(options) };
   return { ...given, ...Object.fromEntries(others) } as Readonly<Record<string, never>>;
 }
 

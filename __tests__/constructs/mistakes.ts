@@ -393,6 +393,7 @@ const fronts = of("a front end", [
       rootRedirect: true,
       upstreams: { web: {} },
       additionalServerNames: ["a.example"],
+      defaultPage: "<p>",
     }),
   ],
   [

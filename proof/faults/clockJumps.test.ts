@@ -70,7 +70,9 @@ test.each(["+1d", "-1d", "+3000d", "-3000d", "+0"])("a jump to %s", async (by) =
   await sleep(500);
   clock.jump(by);
   expect(await inVain).toBe(502);
-  expect(Math.abs(performance.now() - begun - HOLD_MS)).toBeLessThan(2_000);
+  const heldMs = performance.now() - begun;
+  // A clock that counts is a day or more off.
+  expect([heldMs > HOLD_MS - 500, heldMs < 60_000]).toEqual([true, true]);
   await web.up();
   expect(await get()).toBe(200);
 });

@@ -141,7 +141,7 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
   readonly action: Action;
   /** @default - the construct's id */
   readonly name?: string;
-  /** @default 60000 (proxied routes of the default application: 36000000) */
+  /** @default 60000 (proxied routes of the file-sync service: 36000000) */
   readonly sendTimeoutMs?: number;
   /** @default - those of the virtual server */
   readonly responseHeaders?: ResponseHeaders;

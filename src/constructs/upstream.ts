@@ -151,11 +151,11 @@ export interface UpstreamProps extends Omit<InputOf<typeof upstream>, "name"> {
   readonly sticky?: UpstreamSticky;
   readonly health?: UpstreamHealth;
   readonly tls?: UpstreamTls;
-  /** @default 5000 (the default application of a front end: 36000000) */
+  /** @default 5000 (the file-sync service: 36000000) */
   readonly connectTimeoutMs?: number;
-  /** @default 60000 (the default application of a front end: 36000000) */
+  /** @default 60000 (the file-sync service: 36000000) */
   readonly sendTimeoutMs?: number;
-  /** @default 60000 (the default application of a front end: 36000000) */
+  /** @default 60000 (the file-sync service: 36000000) */
   readonly readTimeoutMs?: number;
 }
 

@@ -128,14 +128,18 @@ export function refuseFrontEnd(construct: Construct, props: FrontEndProps): void
 
 type At = (name: string) => string;
 
-/** Options of an application beside none, and a page that nobody gets. */
+/** @internal Options of an application beside none, and a page that nobody gets. */
 export function unusedProblems(
   fit: Partial<SiteOptions & Pick<FrontEndProps, "application" | "defaultPage" | "additionalServerNames">>,
   at: At,
 ): Problem[] {
   const { application } = fit;
   if (application === undefined) {
-    const names = [...Object.keys(SITE_OPTIONS), "additionalServerNames"] as (keyof typeof fit)[];
+    const names = [
+      ...Object.keys(SITE_OPTIONS),
+      "additionalServerNames",
+      "defaultPage",
+    ] as (keyof typeof fit)[];
     const given = names.filter((name) => fit[name] !== undefined);
     const fix = "Set `application`, or set the option in `addSite`.";
     const allowed = "options of the front end's own application, beside `application`";
