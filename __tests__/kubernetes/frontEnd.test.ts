@@ -258,13 +258,13 @@ describe("the pods", () => {
     };
 
     test.each<[string, PodResources | undefined, number, number?]>([
-      ["the default", undefined, 155],
-      ["256 MiB", { memory: "256Mi" }, 70],
-      ["1 GiB and two workers", { cpu: "2", memory: "1Gi" }, 160],
-      ["workers by a limit of CPUs", { cpuLimit: "1500m", memory: "1Gi" }, 160],
-      ["as many workers as memory has room for", { cpuLimit: "64", memory: "256Mi" }, 32],
-      ["decimal units", { memory: "512M" }, 147],
-      ["bytes", { memory: "536870912" }, 155],
+      ["the default", undefined, 142],
+      ["256 MiB", { memory: "256Mi" }, 64],
+      ["1 GiB and two workers", { cpu: "2", memory: "1Gi" }, 146],
+      ["workers by a limit of CPUs", { cpuLimit: "1500m", memory: "1Gi" }, 146],
+      ["as many workers as memory has room for", { cpuLimit: "64", memory: "256Mi" }, 29],
+      ["decimal units", { memory: "512M" }, 134],
+      ["bytes", { memory: "536870912" }, 142],
       ["less than a worker needs", { memory: "20Mi" }, 1],
       ["room for more streams", { memory: "8Gi" }, 1_034, 68],
       ["more than any limit", { memory: "1Ti" }, 16_384, 128],
@@ -276,8 +276,8 @@ describe("the pods", () => {
       const workers = (value: unknown) =>
         limitsOf(undefined, (made) => made.addConfigOverride("workers", value));
       expect([workers(2), workers("auto")]).toEqual([
-        [74, 16],
-        [20, 16],
+        [68, 16],
+        [19, 16],
       ]);
     });
 
@@ -295,7 +295,7 @@ describe("the pods", () => {
       expect(renderProxyConfig(stack).limits).toMatchObject({ ...limits, concurrentStreamsMax: 16 });
       expect(
         limitsOf(undefined, (made) => made.addConfigOverride("limits.concurrentStreamsMax", 100)),
-      ).toEqual([155, 100]);
+      ).toEqual([142, 100]);
     });
   });
 

@@ -321,7 +321,7 @@ describe("a proxy that pods cannot run", () => {
     );
     expect(second("same", "512Mi").problems).toEqual([]);
     expect(frontEnd.problems).toEqual([]);
-    expect(renderProxyConfig(stack).limits.connectionsMax).toBe(155);
+    expect(renderProxyConfig(stack).limits.connectionsMax).toBe(142);
   });
 
   test("media of the service without their volume", () => {

@@ -198,8 +198,8 @@ describe("limits of clients", () => {
     const { limits: found } = withinMemory(loaded({}), group(256));
     expect(found).toEqual({
       ...limits.parse({}),
-      connectionsMax: 70,
-      connectionsPerClientMax: 35,
+      connectionsMax: 64,
+      connectionsPerClientMax: 32,
       concurrentStreamsMax: 16,
     });
     const one = loaded({});
@@ -207,14 +207,14 @@ describe("limits of clients", () => {
   });
 
   test.each<[string, object, number, RegExp | undefined]>([
-    ["of the config that fit", { connectionsMax: 70, concurrentStreamsMax: 16 }, 256, undefined],
+    ["of the config that fit", { connectionsMax: 64, concurrentStreamsMax: 16 }, 256, undefined],
     [
       "one connection too many",
-      { connectionsMax: 71, concurrentStreamsMax: 16 },
+      { connectionsMax: 65, concurrentStreamsMax: 16 },
       256,
-      /\(71\).* room for 70 /,
+      /\(65\).* room for 64 /,
     ],
-    ["too many for the fewest streams", { connectionsMax: 9_000 }, 512, /\(9000\).*512 MiB.* room for 155 /],
+    ["too many for the fewest streams", { connectionsMax: 9_000 }, 512, /\(9000\).*512 MiB.* room for 142 /],
     ["that follow from it, however little there is", {}, 20, undefined],
     ["that memory has nothing to do with", { headerCountMax: 8 }, 20, undefined],
   ])("%s", (_, own, mib, warning) => {
@@ -250,7 +250,7 @@ inRealGroup.each([
       { before: `echo $$ > ${group}/cgroup.procs; ${sandbox}` },
     );
     expect(portico.errors).toContain(
-      "256 MiB of memory: 2 workers, with heaps of up to 40 MiB and up to 32 connections of up to 16 streams\n",
+      "256 MiB of memory: 2 workers, with heaps of up to 40 MiB and up to 29 connections of up to 16 streams\n",
     );
     expect(portico.workers()).toHaveLength(2);
     expect(await portico.stop()).toBe(0);

@@ -115,7 +115,7 @@ export interface KubernetesFrontEndProps {
   /**
    * CPU and memory of each pod. Without `workers` of the proxy and without a `cpuLimit`, each pod has a worker for
    * every requested CPU. The memory determines `limits.connectionsMax` and `limits.concurrentStreamsMax` that the
-   * proxy does not set, so that clients cannot exceed the memory: 155 and 16 for one worker in 512 MiB.
+   * proxy does not set, so that clients cannot exceed the memory: 142 and 16 for one worker in 512 MiB.
    * @default - half a CPU and 512 MiB
    */
   readonly resources?: PodResources;

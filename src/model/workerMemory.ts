@@ -89,8 +89,8 @@ const FURTHER_WORKER_BYTES = 18 * MIB;
 const USED_SHARE = 2 / 3;
 /** Bodies that an upstream does not take, windows on loan among them. */
 const CONNECTION_BYTES = MIB;
-/** The same for HTTP/1.1 over TLS, which has no streams: most use one large buffer, some use two (`receiveBuffer.ts`). */
-const TLS_UPLOAD_BYTES = 1.75 * MIB;
+/** The same for HTTP/1.1 over TLS, which has no streams: two large buffers (`receiveBuffer.ts`), and what is not deciphered. */
+const TLS_UPLOAD_BYTES = 2.125 * MIB;
 /** More than a browser asks for at once over HTTP/1.1; further requests wait in the client. */
 const STREAMS_USEFUL = 16;
 /** Memory that has room for more than so many connections is for more streams first. */
