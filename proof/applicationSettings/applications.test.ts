@@ -14,6 +14,7 @@ const place = (host: string): PublicPlace => ({
   authority: host,
   origin: `https://${host}`,
   origins: [`https://${host}`],
+  path: "",
 });
 
 let root: string;

@@ -25,6 +25,7 @@ const place = (host: string): PublicPlace => ({
   authority: host,
   origin: `http://${host}`,
   origins: [`http://${host}`],
+  path: "",
 });
 
 let folder: string;

@@ -31,6 +31,8 @@ export interface PublicPlace {
   readonly origin: string;
   /** Origins of all names, the main one first. */
   readonly origins: readonly string[];
+  /** Where the application begins: empty, or `/wiki` if the application is below this path of a site. */
+  readonly path: string;
 }
 
 /** A place for data that does not depend on it, such as the names of routes. */
@@ -41,6 +43,7 @@ export const ANY_PLACE: PublicPlace = {
   authority: "localhost",
   origin: "https://localhost",
   origins: ["https://localhost"],
+  path: "",
 };
 
 /** A server of the application. */
@@ -149,6 +152,12 @@ export interface ApplicationDefinition<Part extends string = string, RouteName e
    * @default false
    */
   readonly ownNamesOnly?: boolean;
+  /**
+   * Whether the application can be below a path of another application's site: all routes, settings and expected responses
+   * then begin with the `path` of the place.
+   * @default false
+   */
+  readonly belowPath?: boolean;
   /** Directories that the static routes serve. */
   readonly trees?: readonly Tree[];
   /** The application's rows of `portico doctor`: `rows` of the deployment. */

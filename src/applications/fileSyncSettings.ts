@@ -194,7 +194,7 @@ export const PATH_PREFIX: Rule = {
 };
 
 /** The path of one of its routes. */
-export const FILE_SYNC_PATH: Rule = {
+export const APPLICATION_PATH: Rule = {
   pattern: "^(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+$",
   allowed: "a path of segments of letters, digits and ._~-, without a slash at the end",
 };
@@ -209,7 +209,7 @@ export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
   const texts: [string, unknown, Rule][] = [
     ["pathPrefix", pathPrefix, PATH_PREFIX],
     ...Object.entries(routePaths).flatMap(([name, path]): [string, unknown, Rule][] =>
-      path === undefined ? [] : [[`routePaths.${name}`, path, FILE_SYNC_PATH]],
+      path === undefined ? [] : [[`routePaths.${name}`, path, APPLICATION_PATH]],
     ),
     ["fileServerHost", fileServerHost, PUBLIC_NAME],
     ...input.origins.map(({ host }, i): [string, unknown, Rule] => [`origins[${i}].host`, host, nameRule(i)]),

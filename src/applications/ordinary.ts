@@ -10,6 +10,7 @@ type Redirect = Omit<Extract<ActionInput, { readonly type: "redirect" }>, "type"
 
 const COMMON = {
   ownNamesOnly: true,
+  belowPath: true,
   clients: { withCredentials: [], logIns: [], sessionCookies: [] },
 } as const;
 
@@ -22,9 +23,9 @@ export const ordinaryServer = (
   title: "The application",
   parts: { web: { title: "application", ...upstream } },
   main: "web",
-  routes: () => ({
+  routes: ({ path }) => ({
     web: {
-      path: "/",
+      path: path || "/",
       action: {
         type: "proxy",
         upstream: "web",
@@ -46,7 +47,9 @@ export const servedFiles = (
   title: "The files",
   parts: {},
   main: "files",
-  routes: () => ({ files: { path: "/", action: { type: "staticFiles", directory, ...options } } }),
+  routes: ({ path }) => ({
+    files: { path: path || "/", action: { type: "staticFiles", directory, ...options } },
+  }),
   ...COMMON,
 });
 
@@ -56,6 +59,6 @@ export const redirected = (options: Redirect): ApplicationDefinition<never, "red
   title: "The redirect",
   parts: {},
   main: "redirect",
-  routes: () => ({ redirect: { path: "/", action: { type: "redirect", ...options } } }),
+  routes: ({ path }) => ({ redirect: { path: path || "/", action: { type: "redirect", ...options } } }),
   ...COMMON,
 });

@@ -104,6 +104,7 @@ export type { DeliveryOptions } from "./delivery/way.js";
 export { ContainerFrontEnd, type ContainerFrontEndProps } from "./frontEnd/containerFrontEnd.js";
 export { FrontEnd } from "./frontEnd/frontEnd.js";
 export type { FrontEndProps } from "./frontEnd/frontEndProps.js";
+export type { PathApplication, PathApplicationProps } from "./frontEnd/pathApplication.js";
 export type { Site } from "./frontEnd/site.js";
 export type { OwnSiteOptions, SiteOptions, SiteProps } from "./frontEnd/siteProps.js";
 export type { SitesOfProxy } from "./frontEnd/sitesOfProxy.js";

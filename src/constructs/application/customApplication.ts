@@ -8,7 +8,7 @@ import {
   type LogIn,
 } from "../../applications/index.js";
 import { route } from "../../model/config/config.js";
-import { type Problem, problem, type RouteInput } from "../../model/index.js";
+import { type Problem, problem, type RouteInput, type SettingsFile } from "../../model/index.js";
 import { PAUSE_RESPONSE } from "../errorPage.js";
 import { fieldsOf } from "../props/fieldTable.js";
 import {
@@ -57,6 +57,11 @@ const PART = fields<ApplicationPart>({
   liveness: fields<Liveness>({ path: required(text), status: required(number) }),
 });
 
+const SETTINGS_FILE = fields<SettingsFile>({
+  kind: required(choice("ini", "python", "env")),
+  ...{ name: required(text), path: required(text), items: required(listOf(record)) },
+});
+
 const ofPlace = (kind: PropKind): PropKind => functionOf("(place) => …", kind, ANY_PLACE);
 
 /** @internal Functions are called once, to check their results. */
@@ -66,11 +71,13 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
   parts: required(recordOf(PART)),
   main: required(text),
   routes: required(ofPlace(recordOf(ROUTE))),
-  settings: ofPlace(listOf(record)),
+  // The model checks the other fields.
+  settings: ofPlace(listOf(SETTINGS_FILE)),
   commands: ofPlace(listOf(fields({ purpose: required(text), command: required(text) }))),
   daemons: listOf(record),
   windowsDrives: flag,
   ownNamesOnly: flag,
+  belowPath: flag,
   trees: listOf(record),
   rows: listOf(record),
   pauseResponse: PAUSE_RESPONSE,

@@ -1,6 +1,11 @@
 import { type Problem, problem } from "../../model/index.js";
 import { accepting } from "../../model/textRule.js";
-import { FILE_SYNC_PATH, type FileSyncPaths, fileSyncPaths, PATH_PREFIX } from "../../applications/index.js";
+import {
+  APPLICATION_PATH,
+  type FileSyncPaths,
+  fileSyncPaths,
+  PATH_PREFIX,
+} from "../../applications/index.js";
 import { fields, text } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
 
@@ -64,10 +69,10 @@ function routePathProblems({ pathPrefix, routePaths = {} }: FileSyncPathProps, a
       const message = `is also the path of ${taken}`;
       return [problem("config.duplicate-name", at(`routePaths.${route}`), message, { received: path, fix })];
     }
-    if (accepting(FILE_SYNC_PATH)(path)) return [];
+    if (accepting(APPLICATION_PATH)(path)) return [];
     const unknown = !isKnown(path);
-    const message = unknown ? "is not known at synthesis" : `is not ${FILE_SYNC_PATH.allowed}`;
-    const more = { ...(unknown ? { fix: LITERAL } : { received: path }), allowed: FILE_SYNC_PATH.allowed };
+    const message = unknown ? "is not known at synthesis" : `is not ${APPLICATION_PATH.allowed}`;
+    const more = { ...(unknown ? { fix: LITERAL } : { received: path }), allowed: APPLICATION_PATH.allowed };
     return [problem("config.bad-route-path", at(`routePaths.${route}`), message, more)];
   });
 }

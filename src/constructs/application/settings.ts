@@ -7,7 +7,7 @@ import {
   type ApplicationSettingsInput,
   applicationSettingsValues,
   type ApplicationSettingsValues,
-  FILE_SYNC_PATH,
+  APPLICATION_PATH,
   PATH_PREFIX,
   renderApplicationSettings,
   settingsProblems,
@@ -142,7 +142,7 @@ function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCh
     ...latePort(`${at}.publicPort`, publicPort),
     ...lateText("settings.bad-value", `${at}.pathPrefix`, PATH_PREFIX, pathPrefix),
     ...Object.entries(routePaths).flatMap(([route, path]) =>
-      lateText("settings.bad-value", `${at}.routePaths.${route}`, FILE_SYNC_PATH, path),
+      lateText("settings.bad-value", `${at}.routePaths.${route}`, APPLICATION_PATH, path),
     ),
     ...name("fileServer.host", fileServer.host),
     ...latePort(`${at}.fileServer.port`, fileServer.port),

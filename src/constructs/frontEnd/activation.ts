@@ -19,7 +19,7 @@ interface ActivatedFrontEnd extends Construct {
   readonly proxy: ReverseProxy;
   readonly listeners: FrontEndListeners;
   /** Further sites may be added until synthesis. */
-  readonly sites: readonly { readonly activated: ActivatedApplication }[];
+  readonly sites: readonly { readonly placed: readonly { readonly activated: ActivatedApplication }[] }[];
 }
 
 /** @internal An application, and its settings files as they should be here; none if they are left to the user. */
@@ -38,7 +38,8 @@ export const describeFrontEnd = (frontEnd: ActivatedFrontEnd): void =>
 
 function activationProps(frontEnd: ActivatedFrontEnd, props: FrontEndActivationProps): ActivationProps {
   const { service } = frontEnd;
-  const activated = (): ActivatedApplication[] => frontEnd.sites.map((site) => site.activated);
+  const activated = (): ActivatedApplication[] =>
+    frontEnd.sites.flatMap((site) => site.placed.map((one) => one.activated));
   return {
     service,
     services: {

@@ -48,18 +48,27 @@ export function addDefaultServer(
 
 const OTHER_NAMES = { name: "other names", host: "unknown", status: 404 } as const;
 
-/** @internal The input of a site's upstreams, virtual servers and routes. */
-export interface SiteInput {
+/** @internal The input of an application's upstreams and routes. */
+export interface ApplicationInput {
   /**
-   * Name of a further site, which responds to its own names only. Undefined for the site with the host's names, which
-   * responds to every name over https unless its application is for its own names only.
+   * Name of a further site, which responds to its own names only, or of an application below a path. Undefined for the
+   * site with the host's names, which responds to every name over https unless its application is for its own names only.
    */
   readonly name?: string;
   readonly application: ApplicationDefinition;
-  readonly listeners: FrontEndListeners;
   readonly mode: Mode;
   readonly serverNames: readonly [string, ...string[]];
   readonly upstreams?: UpstreamChanges;
+  readonly routeResponseHeaders?: RouteFields;
+  readonly requestBodyTimeoutMs?: number;
+  readonly logDirectory?: string;
+  /** Main logs of the proxy. */
+  readonly logs?: ProxyLogs;
+}
+
+/** @internal The input of a site's upstreams, virtual servers and routes. */
+export interface SiteInput extends ApplicationInput {
+  readonly listeners: FrontEndListeners;
   /** What responds to `/` where neither the application nor a redirect does. */
   readonly page: Action;
   /** Certificate of a further site; that of the listeners without it. */
@@ -69,20 +78,19 @@ export interface SiteInput {
   readonly errorPages?: readonly ErrorPage[];
   readonly pauseResponse?: PauseResponse;
   readonly windowsDrives?: boolean;
-  readonly routeResponseHeaders?: RouteFields;
-  readonly requestBodyTimeoutMs?: number;
-  readonly logDirectory?: string;
-  /** Main logs of the proxy. */
-  readonly logs?: ProxyLogs;
 }
 
-/** @internal The constructs that were made. */
-export interface SiteParts extends Servers {
+/** @internal The constructs of an application. */
+export interface ApplicationParts {
   readonly place: PublicPlace;
   readonly upstreams: Readonly<Record<string, Upstream>>;
   readonly routes: Readonly<Record<string, Route>>;
   /** Where users find the application. */
   readonly url: string;
+}
+
+/** @internal The constructs of a site. */
+export interface SiteParts extends ApplicationParts, Servers {
   /** Where the default server's page leads; undefined if nowhere. */
   readonly linked?: string;
 }
@@ -97,10 +105,27 @@ export function addSiteParts(proxy: ReverseProxyBase, input: SiteInput): SitePar
   const expect = frontEndExpectations({ ...place, path }, root !== undefined, input.name);
   const all = { ...input, place, upstreams, expect };
   const servers = addServers(proxy, { ...all, root });
-  const routes = addRoutes(servers.application, { ...all, page: root ?? input.page });
+  const own = addRoutes(servers.application, all);
+  const page = addPage(servers.application, { ...all, page: root ?? input.page });
   warnOfBuiltInPaths(servers.application, application);
   const url = `${place.origin}${path}`;
-  return { ...servers, place, upstreams, routes, url, linked: root && url };
+  return { ...servers, place, upstreams, routes: { ...own, ...page }, url, linked: root && url };
+}
+
+/** @internal Upstreams and routes of an application below a path of a site. */
+export function addPathParts(
+  proxy: ReverseProxyBase,
+  { application: server, redirect }: Servers,
+  { path, id, ...input }: ApplicationInput & { readonly path: string; readonly id: string },
+): ApplicationParts {
+  const place = placeOf(input.mode, input.serverNames, path);
+  const upstreams = addUpstreams(proxy, input);
+  const routes = addRoutes(server, { ...input, place, upstreams, routeName: id });
+  if (redirect !== undefined && routeOf(redirect, path) === undefined) {
+    const action = Action.redirect({ status: 301, scheme: "https", port: input.mode.publicPort });
+    literalPaths.add(redirect.addRoute(id, { path, match: "segment", action, expect: false }));
+  }
+  return { place, upstreams, routes, url: `${place.origin}${mainPath(input.application, place)}` };
 }
 
 /** @internal Changes to upstreams and to routes' response fields, by name. */
@@ -108,12 +133,12 @@ export type UpstreamChanges = Readonly<Record<string, Partial<UpstreamProps> | u
 /** @internal */
 export type RouteFields = Readonly<Record<string, ResponseHeaders | undefined>>;
 
-/** Ids and names of a further site's parts have the site's name in front. */
-const namedBy = ({ name }: Pick<SiteInput, "name">, id: string): string =>
+/** Ids and names of the parts of a further site, or of an application below a path, have its name in front. */
+const namedBy = ({ name }: Pick<ApplicationInput, "name">, id: string): string =>
   name === undefined ? id : `${name}-${id}`;
 
 /** The application's parts where they usually listen, with the caller's changes. */
-function addUpstreams(proxy: ReverseProxyBase, input: SiteInput): Readonly<Record<string, Upstream>> {
+function addUpstreams(proxy: ReverseProxyBase, input: ApplicationInput): Readonly<Record<string, Upstream>> {
   const { upstreams: changes = {} } = input;
   const made = Object.entries(input.application.parts).map(([id, part]): [string, Upstream] => {
     const { title: _, liveness: __, ...props } = part!;
@@ -203,15 +228,14 @@ function addRedirects(
     redirect.addRoute("root", { path: "/", match: "exact", action: root, expect: expect.httpRoot });
 }
 
-interface RoutesInput extends Omit<SiteInput, "upstreams"> {
+interface RoutesInput extends Omit<ApplicationInput, "upstreams"> {
   readonly upstreams: Readonly<Record<string, Upstream>>;
   readonly place: PublicPlace;
-  /** What responds to `/` where the application has no route for it. */
-  readonly page: Action;
-  readonly expect: FrontEndExpectations;
+  /** Begin of the ids of routes, where the virtual server has routes of another application. */
+  readonly routeName?: string;
 }
 
-/** The application's routes, and the page where it does not have `/`. */
+/** The application's routes. */
 function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<string, Route>> {
   const { requestBodyTimeoutMs, routeResponseHeaders: responseHeaders = {} } = input;
   const given = Object.entries(input.application.routes(input.place)) as [string, ApplicationRoute][];
@@ -220,7 +244,7 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
     const proxied = action.type === "proxy" && requestBodyTimeoutMs !== undefined;
     return [
       id,
-      server.addRoute(id, {
+      server.addRoute(namedBy({ name: input.routeName }, id), {
         ...props,
         action: actionOf(action, input),
         ...(proxied ? { requestBodyTimeoutMs } : {}),
@@ -230,15 +254,21 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
     ];
   });
   for (const [, route] of made) literalPaths.add(route);
-  if (given.some(([, { path }]) => path === "/")) return Object.fromEntries(made);
-  const page = server.addRoute("page", {
-    path: "/",
-    match: "exact",
-    action: input.page,
-    responseHeaders: responseHeaders.page,
-    expect: input.expect.page,
-  });
-  return { ...Object.fromEntries(made), page };
+  return Object.fromEntries(made);
+}
+
+interface PageInput extends Pick<SiteInput, "page" | "application" | "routeResponseHeaders"> {
+  readonly place: PublicPlace;
+  readonly expect: FrontEndExpectations;
+}
+
+/** What responds to `/` where the application has no route for it. */
+function addPage(server: VirtualServer, { page: action, ...input }: PageInput): { readonly page?: Route } {
+  const { application, place, routeResponseHeaders, expect } = input;
+  if (Object.values(application.routes(place)).some((route) => route!.path === "/")) return {};
+  const responseHeaders = routeResponseHeaders?.page;
+  const props = { path: "/", match: "exact", action, responseHeaders, expect: expect.page } as const;
+  return { page: server.addRoute("page", props) };
 }
 
 /** On a stream everything goes to one place; the lines name the route. */
@@ -276,17 +306,26 @@ function actionOf(
   }
 }
 
-/** @internal Where clients find the application. */
+/** Where clients find the application. */
 function placeOf(
   { scheme, publicPort: port }: Mode,
   serverNames: readonly [string, ...string[]],
+  path = "",
 ): PublicPlace {
   const authorities = serverNames.map((name) => {
     const origin = originOf(scheme, name, port);
     return urlAuthority(scheme, origin.host, origin.port);
   });
   const origins = authorities.map((authority) => `${scheme}://${authority}`);
-  return { scheme, host: serverNames[0], port, authority: authorities[0]!, origin: origins[0]!, origins };
+  return {
+    scheme,
+    host: serverNames[0],
+    port,
+    authority: authorities[0]!,
+    origin: origins[0]!,
+    origins,
+    path,
+  };
 }
 
 /**

@@ -10,10 +10,10 @@ import { ReverseProxy } from "../reverseProxy.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { Route, RouteProps } from "../route.js";
 import type { TlsMaterial } from "../tlsMaterial.js";
-import type { Upstream } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
-import type { ActivatedApplication } from "./activation.js";
 import type { FrontEndListeners } from "./parts.js";
+import { PathApplication, type PathApplicationProps } from "./pathApplication.js";
+import { type PlacedApplication, placeApplication, refuseSettings } from "./placedApplication.js";
 import { addSiteParts, type RouteFields, type UpstreamChanges } from "./servers.js";
 import { type SiteProps, refuseSite } from "./siteProps.js";
 
@@ -44,12 +44,14 @@ export class Site<
   /** Redirects from HTTP to HTTPS; undefined in plain mode, and with `httpPort: false`. */
   readonly redirect?: VirtualServer;
   private readonly ownSettings?: Settings;
-  /** @internal For the activation of the front end. */
-  readonly activated: ActivatedApplication;
+  /** @internal The front end that has the site. */
+  readonly frontEnd: SiteScope;
+  /** @internal Name of a further site; undefined for the site with the host's names. */
+  readonly siteName?: string;
+  /** @internal The site's application, and those below paths of the site. */
+  readonly placed: PlacedApplication[];
   /** @internal Where the default server's page leads; undefined if nowhere. */
   readonly linked?: string;
-  /** @internal Upstreams whose URL is the application's default. */
-  readonly defaultUrls: readonly Upstream[];
 
   /**
    * @internal Made by a front end.
@@ -60,17 +62,20 @@ export class Site<
     const { mode, proxy, listeners, sites } = scope;
     const onHost = proxy instanceof ReverseProxy ? proxy : undefined;
     const isFurther = page === undefined;
+    this.frontEnd = scope;
+    this.siteName = isFurther ? id : undefined;
     if (isFurther) refuseSite(this, props, onHost === undefined);
     this.serverNames = props.serverNames as [string, ...string[]];
     const { serverNames } = this;
-    const { definition, secretPlaces = [], hasGivenUrls, addSettings } = props.application.forSite();
+    const own = props.application.forSite();
+    const { definition } = own;
     const application = isFurther ? ofSite(id, definition) : definition;
     const upstreams = props.upstreams as UpstreamChanges | undefined;
     if (isFurther) refuseTaken(this, sites, serverNames);
     const made = addSiteParts(proxy, {
       ...props,
       ...{ application, listeners, mode, serverNames, upstreams },
-      name: isFurther ? id : undefined,
+      name: this.siteName,
       routeResponseHeaders: props.routeResponseHeaders as RouteFields | undefined,
       tls: props.tls ?? (isFurther ? ownCertificate(scope, serverNames) : undefined),
       page: page ?? Action.respond(404),
@@ -83,36 +88,33 @@ export class Site<
     this.virtualServer = made.application;
     this.redirect = made.redirect;
     this.linked = made.linked;
-    const isGiven = (name: string): boolean =>
-      hasGivenUrls === true ||
-      upstreams?.[name]?.url !== undefined ||
-      upstreams?.[name]?.servers !== undefined;
-    this.defaultUrls = Object.entries(made.upstreams).flatMap(([name, upstream]) =>
-      isGiven(name) ? [] : [upstream],
-    );
-    const { place } = made;
-    if (onHost !== undefined) {
-      const { settingsDirectory, unitDirectory } = onHost.paths;
-      this.ownSettings = addSettings({
-        ...{ scope: this, host: onHost.host, mode, serverNames, place, unitDirectory },
-        upstreams: made.upstreams,
-        directory: isFurther ? `${settingsDirectory}/${id}` : settingsDirectory,
-      });
-    }
-    this.activated = { application, settings: application.settings?.(place) };
-    onHost?.privateFiles.push(...secretPlaces, ...(this.activated.settings ?? []).map(({ path }) => path));
-    refuseShared(this, sites);
+    const { settings, placed } = placeApplication(this, scope, {
+      ...{ own, application, upstreams, serverNames, made },
+      directory: this.siteName,
+    });
+    this.ownSettings = settings;
+    this.placed = [placed];
   }
 
   /** Settings of the application that depend on its URL, as texts on the host. Throws in containers. */
   get settings(): Settings {
-    if (this.ownSettings === undefined) {
-      const fix = "Set the public URL in the application: docs/applications.md describes its settings.";
-      const more = { allowed: "a site of a `FrontEnd`", fix };
-      const path = `${this.node.path}.settings`;
-      refuse([problem("config.unknown-reference", path, "does not exist in containers", more)]);
-    }
-    return this.ownSettings!;
+    return this.ownSettings ?? refuseSettings(this);
+  }
+
+  /**
+   * Adds an application below a path of the site: one that can be told of the path, or needs no path. Its upstreams, log
+   * files, expected responses, settings files and rows of `portico doctor` have the id in their names, behind that of a
+   * further site.
+   *
+   * @param id name of the application; letters, digits, `.`, `_` and `-`
+   */
+  addApplication<U extends object, R extends object, S extends Construct>(
+    id: string,
+    props: PathApplicationProps<U, R, S>,
+  ): PathApplication<U, R, S> {
+    const made = new PathApplication(this, id, props);
+    this.placed.push(made.placed);
+    return made;
   }
 
   /** Adds a route to the application's virtual server. */
@@ -145,80 +147,6 @@ function refuseTaken(site: Construct, sites: readonly Site[], names: readonly st
       return [problem("config.duplicate-server-name", `${site.node.path}.serverNames[${i}]`, message, more)];
     }),
   );
-}
-
-/** What only one application on a host can have: the address of a server, a settings file, a unit. */
-function refuseShared(site: Site, sites: readonly Site[]): void {
-  refuse(
-    sites.flatMap((other) => [
-      ...sameAddress(site, other),
-      ...sameFile(site, other),
-      ...sameUnit(site, other),
-    ]),
-  );
-}
-
-/** Two URLs that somebody chose may be the same; one that an application has by default is another server's by accident. */
-function sameAddress(site: Site, other: Site): Problem[] {
-  const upstreamsOf = ({ upstreams }: Site): [string, Upstream][] => Object.entries(upstreams);
-  return upstreamsOf(site).flatMap(([name, upstream]) => {
-    const [rivalName, rival] =
-      upstreamsOf(other).find(([, { url }]) => isKnown(url) && url === upstream.url) ?? [];
-    if (rival === undefined) return [];
-    if (!site.defaultUrls.includes(upstream) && !other.defaultUrls.includes(rival)) return [];
-    const more = {
-      received: upstream.url,
-      allowed: "an address that no other site's application listens at",
-      fix: `Give one of the two applications another port, and set it: \`upstreams: { ${name}: { url: "http://127.0.0.1:PORT" } }\`.`,
-    };
-    const message = `is also the address of \`${rivalName}\` of ${other.node.path}`;
-    return [problem("config.duplicate-name", `${site.node.path}.upstreams.${name}.url`, message, more)];
-  });
-}
-
-const settingsOf = ({ activated }: Site): readonly string[] =>
-  (activated.settings ?? []).map(({ path }) => path);
-const unitsOf = ({ activated }: Site): readonly string[] =>
-  (activated.application.daemons ?? []).map(({ unit }) => unit);
-
-const sameFile = (site: Site, other: Site): Problem[] =>
-  same(
-    site,
-    other,
-    settingsOf,
-    "edits a settings file that %s edits as well",
-    "Give each application its own directory.",
-  );
-const sameUnit = (site: Site, other: Site): Problem[] =>
-  same(
-    site,
-    other,
-    unitsOf,
-    "restarts a unit that %s restarts as well",
-    "Give each application its own units.",
-  );
-
-function same(
-  site: Site,
-  other: Site,
-  of: (one: Site) => readonly string[],
-  message: string,
-  fix: string,
-): Problem[] {
-  return of(site)
-    .filter((one) => isKnown(one) && of(other).includes(one))
-    .map((received) =>
-      problem(
-        "config.duplicate-name",
-        `${site.node.path}.application`,
-        message.replace("%s", other.node.path),
-        {
-          received,
-          allowed: "what no other site has",
-          fix,
-        },
-      ),
-    );
 }
 
 /** @internal Virtual servers with a name of the site, which would get its requests. */
