@@ -95,8 +95,8 @@ test("apply edits all three files; owner, mode and everything else stay; a secon
   expect(text(FILES.networkDaemon)).toBe(DAEMON.replace("http://old", "https://files.example.org"));
   expect(text(FILES.fileServer)).toBe(SERVER.replace("8082\n", "8082\nhost = 127.0.0.1\n"));
   const python = text(FILES.webApplication);
-  const [before, , after] = python.split(/^# (?:BEGIN|END) Portico.*\n/m);
-  expect([before, after]).toEqual(PYTHON.split(/(?=\nDATABASES)/));
+  const [above, , below] = python.split(/^# (?:BEGIN|END) Portico.*\n/m);
+  expect([above, below]).toEqual(PYTHON.split(/(?=\nDATABASES)/));
   expect(evaluate([python])).toEqual([
     { names: expect.objectContaining({ SECRET_KEY: SECRET, SITE_ROOT: "/sync/", SERVE_STATIC: false }) },
   ]);

@@ -239,7 +239,7 @@ function outcomesOf(modules: readonly string[]): Outcome[] {
 const isIterable = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
-  typeof value === "string" ||
+  (typeof value === "string" && !value.startsWith("<")) ||
   (Array.isArray(value) && value[0] !== "class" && value[0] !== "function");
 const elements = (value: unknown): readonly string[] => (Array.isArray(value) ? (value as string[]) : []);
 
