@@ -85,7 +85,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "supervisor",
     "index.ts",
   ],
-  "src/host/applicationSettings": ["python", ".", "index.ts"],
+  "src/host/applicationSettings": [".", "index.ts"],
   build: [".", "docs"],
   demo: ["upstreams", "."],
   testkit: [".", "load"],

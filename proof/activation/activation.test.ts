@@ -609,6 +609,8 @@ test("interrupted, it rolls back", async () => {
 });
 
 describe("application settings", () => {
+  const BEGIN = "# BEGIN Portico (do not edit these lines: the deployment sets them)";
+  const PRINT_ORIGINS = "import json\nprint(json.dumps(CSRF_TRUSTED_ORIGINS))";
   const SECRET = "the-secret-key-of-the-application";
   const files = {
     networkDaemon: "/opt/sync/conf/network.conf",
@@ -658,7 +660,7 @@ describe("application settings", () => {
     );
     const first = read();
     expect(first[files.webApplication]).toMatch(
-      /^# caf\u00e9\nSECRET_KEY = '[a-z-]+'\n[^]*https:\/\/first\.example\.org\/synchttp[^]*\nSITE_ROOT = '\/sync\/'\n\nDATABASES = \{\}\n$/,
+      /^# caf\u00e9\nSECRET_KEY = '[a-z-]+'\nSITE_ROOT = '\/old\/'\n# BEGIN Portico .*\n[^]*https:\/\/first\.example\.org\/synchttp[^]*\nSITE_ROOT = '\/sync\/'\n[^]*\n# END Portico\n\nDATABASES = \{\}\n$/,
     );
     site.deliver(two, wanted("second.example.org"));
     await site.activate();
@@ -702,7 +704,7 @@ describe("application settings", () => {
     expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
       expect.stringContaining(`${files.fileServer}: Portico's changes are undone`),
       expect.stringMatching(
-        /web_settings\.py:\d+: SITE_ROOT was changed by another program or person, so the new value stays; before the first deployment it was '\/old\/'$/,
+        /web_settings\.py:\d+: SITE_ROOT was changed by another program or person, so the new value stays; before the first deployment the line was not there$/,
       ),
       expect.stringMatching(
         /network\.conf:2: General\.SERVICE_URL was changed .* it was http:\/\/old\/sync$/,
@@ -710,9 +712,9 @@ describe("application settings", () => {
     ]);
     expect([site.read(files.fileServer), site.read(files.webApplication)]).toEqual([
       `# above\n${original[files.fileServer]}# by hand\n`,
-      original[files.webApplication]!.replace("'/old/'", "'/mine/'").replace(
-        "DATABASES",
-        "DEBUG = 1\nDATABASES",
+      original[files.webApplication]!.replace(
+        "\nDATABASES",
+        `${BEGIN}\nSITE_ROOT = '/mine/'\n# END Portico\n\nDEBUG = 1\nDATABASES`,
       ),
     ]);
   });
@@ -721,8 +723,12 @@ describe("application settings", () => {
     const origins = "CSRF_TRUSTED_ORIGINS = [\n    'https://theirs.example.org',  # a partner\n]\n";
     const before = original[files.webApplication]!.replace("DATABASES", `${origins}DATABASES`);
     site.write(files.webApplication, before, 0o640);
-    const listed = (): string[] =>
-      /CSRF_TRUSTED_ORIGINS = \[([^\]]*)\]/.exec(site.read(files.webApplication))![1]!.match(/https:[^']*/g)!;
+    const listed = (): unknown =>
+      JSON.parse(
+        execFileSync("python3", ["-c", `${site.read(files.webApplication)}\n${PRINT_ORIGINS}`], {
+          encoding: "utf8",
+        }),
+      );
     for (const [files_, host] of [
       [one, "first.example.org"],
       [two, "second.example.org"],
@@ -764,7 +770,7 @@ describe("application settings", () => {
       process.seteuid!(0);
     }
     site.write("/var/lib/portico/deployment/state.json", "{");
-    expect(await problemsOf(planByHand(site.root, source))).toMatchObject([
+    expect(await problemsOf(editByHand(site.root, await planByHand(site.root, source)))).toMatchObject([
       { code: "activation.damaged-store", path: site.at("/var/lib/portico/deployment/state.json") },
     ]);
   });

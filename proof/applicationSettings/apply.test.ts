@@ -19,6 +19,8 @@ const PYTHON = `# -*- coding: utf-8 -*-\nSECRET_KEY = "${SECRET}"\nSITE_ROOT = '
 const DAEMON = "[General]\r\nSERVICE_URL = http://old/sync\r\n";
 const SERVER = "[fileserver]\nport=8082\n\n[database]\npassword = geheim\n";
 const OWNER = 65_534;
+const SHADOWED = (): string =>
+  `note: ${at(FILES.webApplication)}:3: SITE_ROOT is set here as well; the lines of Portico further down have priority\n`;
 
 const FILES = {
   networkDaemon: "/opt/sync/conf/daemon.conf",
@@ -72,7 +74,7 @@ async function portico(...args: string[]): Promise<{ code: number; out: string; 
 
 test("apply edits all three files; owner, mode and everything else stay; a second run changes nothing", async () => {
   const first = await portico("apply");
-  expect(first).toMatchObject({ code: 0, err: "" });
+  expect(first).toMatchObject({ code: 0, err: SHADOWED() });
   expect(first.out.replaceAll(root, "")).toMatchInlineSnapshot(`
 "/opt/sync/conf/daemon.conf: changed
   General.SERVICE_URL: https://files.example.org/sync (was http://old/sync)
@@ -92,12 +94,9 @@ test("apply edits all three files; owner, mode and everything else stay; a secon
 `);
   expect(text(FILES.networkDaemon)).toBe(DAEMON.replace("http://old", "https://files.example.org"));
   expect(text(FILES.fileServer)).toBe(SERVER.replace("8082\n", "8082\nhost = 127.0.0.1\n"));
-  const [key, rest] = [
-    PYTHON.slice(0, PYTHON.indexOf("SITE_ROOT")),
-    PYTHON.slice(PYTHON.indexOf("SITE_ROOT")),
-  ];
   const python = text(FILES.webApplication);
-  expect(python.startsWith(key) && python.endsWith(rest.replace("'/'", "'/sync/'"))).toBe(true);
+  const [above, , below] = python.split(/^# (?:BEGIN|END) Portico.*\n/m);
+  expect([above, below]).toEqual(PYTHON.split(/(?=\nDATABASES)/));
   expect(evaluate([python])).toEqual([
     { names: expect.objectContaining({ SECRET_KEY: SECRET, SITE_ROOT: "/sync/", SERVE_STATIC: false }) },
   ]);
@@ -149,7 +148,7 @@ test("an undo restores bytes that the edit has replaced, and says what was chang
   expect(await undone()).toEqual({
     content: Buffer.from(edited),
     problems: [
-      stays("fileserver.host", 4, "it was not set"),
+      stays("fileserver.host", 4, "the line was not there"),
       stays("General.SERVICE_URL", 2, "it was http://ü"),
     ],
   });
@@ -184,7 +183,7 @@ test("--dry-run shows a unified diff that patch(1) would take, except for hidden
   expect(out).toContain(
     `--- ${at(FILES.networkDaemon)}\n+++ ${at(FILES.networkDaemon)}\n@@ -1,2 +1,2 @@\n [General]\n-SERVICE_URL = http://old/sync\n+SERVICE_URL = https://files.example.org/sync\n`,
   );
-  expect(out).toContain("-SITE_ROOT = '/'  # where\n+SITE_ROOT = '/sync/'  # where\n");
+  expect(out).toMatch(/\n SITE_ROOT = '\/'  # where\n\+# BEGIN Portico .*\n[^]*\n\+SITE_ROOT = '\/sync\/'\n/);
   expect(out).toContain(" (not shown: may hold a secret)\n");
   expect(conf()).toEqual(ORIGINALS);
   expect(text(FILES.webApplication)).toBe(PYTHON);
@@ -196,7 +195,7 @@ test("one file that cannot be edited keeps all of them as they are", async () =>
   expect({ code, out }).toEqual({
     code: 1,
     out: expect.stringMatching(
-      /settings\.py:7: MEDIA_URL: an assignment in a block cannot be edited safely \[settings\.refused\][^]*1 problem; nothing was changed\n$/,
+      /settings\.py:7: MEDIA_URL: the line may set another value after the lines of Portico \[settings\.refused\][^]*1 problem; nothing was changed\n$/,
     ),
   });
   expect(conf()).toEqual(ORIGINALS);
@@ -293,7 +292,7 @@ test("files named by options, deployments without settings", async () => {
   const other = at("/other settings.py");
   fs.writeFileSync(other, "A = 1\n");
   expect(await portico("apply", "--file", `web-application=${other}`)).toMatchObject({ code: 0 });
-  expect(fs.readFileSync(other, "utf8")).toMatch(/^A = 1\nFILE_SERVER_ROOT = /);
+  expect(fs.readFileSync(other, "utf8")).toMatch(/^A = 1\n# BEGIN Portico .*\nFILE_SERVER_ROOT = /);
   expect(text(FILES.webApplication)).toBe(PYTHON);
   expect(await portico("apply", "--file", `web=${other}`)).toMatchObject({
     code: 1,
@@ -320,7 +319,7 @@ test("a symbolic link leads to the file that is edited; other hard links are nam
   const { code, err } = await portico("apply");
   expect({ code, err }).toEqual({
     code: 0,
-    err: `note: ${at(FILES.fileServer)}: other hard links to the file keep the old content\n`,
+    err: `${SHADOWED()}note: ${at(FILES.fileServer)}: other hard links to the file keep the old content\n`,
   });
   expect(fs.readlinkSync(at(FILES.webApplication))).toBe("../../real.py");
   expect(text("/opt/real.py")).toContain("MEDIA_URL = '/syncmedia/'");
@@ -329,7 +328,7 @@ test("a symbolic link leads to the file that is edited; other hard links are nam
 });
 
 test("control characters are printed as codes, and a value stays on its line", async () => {
-  const evil = "/a\\x1b[2K\\x9b2J\\nsame  SITE_ROOT\\u202e";
+  const evil = "/a\x1b[2K\x9b2J\x85same  SITE_ROOT\u202e";
   write(FILES.webApplication, PYTHON.replace("'/'", `'${evil}'`), 0o640);
   write(FILES.networkDaemon, "[General]\nSERVICE_URL = \x1b]0;owned\x07\r\n", 0o644);
   for (const args of [["show"], ["apply", "--dry-run"], ["show", "--json"], ["apply"]]) {
@@ -337,7 +336,7 @@ test("control characters are printed as codes, and a value stays on its line", a
 
     expect(out + err).not.toMatch(/[\0-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
     if (args[1] === "--json") expect(JSON.parse(out)).toMatchObject({ ok: false });
-    if (args.length === 1) expect(out).toContain("/a\\u001b[2K\\u009b2J\\nsame  SITE_ROOT\\u202e");
+    if (args.length === 1) expect(out).toContain("/a\\u001b[2K\\u009b2J\\u0085same  SITE_ROOT\\u202e");
   }
 });
 

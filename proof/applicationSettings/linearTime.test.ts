@@ -7,7 +7,7 @@ import {
   secretPythonLines,
 } from "../../src/host/applicationSettings/secretLines.js";
 import { editPython } from "../../src/host/applicationSettings/pythonFile.js";
-import { revertPython } from "../../src/host/applicationSettings/pythonRevert.js";
+import { revertPython } from "../../src/host/applicationSettings/pythonBlock.js";
 import { cpuMs, pumped } from "../../testkit/growth.js";
 import { HOST_PORT, URL_ITEM, WEB_ITEMS } from "./oracle.js";
 
@@ -43,6 +43,16 @@ test.each<[what: string, begin: string, middle: string, end: string]>([
   ["a value that is set again and again", "", "MEDIA_URL = '/'\n", ""],
   ["a name again and again", "A = ", "MEDIA_URL, ", "1\n"],
   ["brackets", "A = ", "[", ""],
+  ["lists of lists", "CSRF_TRUSTED_ORIGINS = ", "['a', ", "x"],
+  ["strings of a list", "CSRF_TRUSTED_ORIGINS = [", "'a',\n", "x]\n"],
+  ["blanks in a list", "CSRF_TRUSTED_ORIGINS = ['a',", " ", "'b']\n"],
+  ["imports", "", "import ", "(\n"],
+  ["blanks behind an import", "import", " ", "x\n"],
+  ["blanks behind a name", "MEDIA_URL", "\t", "x\n"],
+  ["keys with a colon", "", "SECRET_KEY:", "x\n"],
+  ["keys with an escaped quote", "SECRET_KEY = ", "'\\''", "\n"],
+  ["names of functions for all names", "", "vars( ", "1\n"],
+  ["statements on a line", "", "DATABASES;", "\n"],
   ["brackets around a value", "MEDIA_URL = ", "(", "'/'\n"],
   ["fields in each other", "A = ", "f'{", "x"],
   ["formats in each other", "A = f'", "{a:", "x"],
@@ -62,11 +72,13 @@ test.each<[what: string, begin: string, middle: string, end: string]>([
     expect(cpuMs(CPU_MS_MAX, () => plan(text))).toBeLessThan(CPU_MS_MAX);
 });
 
-test("a list from which thousands of elements are removed", () => {
-  const list = (middle: string): string => pumped("CSRF_TRUSTED_ORIGINS = [", middle, "]\n", BYTES);
-  const change = { name: "CSRF_TRUSTED_ORIGINS", from: "[]", to: "['a']", added: ["a"], removed: [] };
-  for (const text of [list("'a',"), list("'a', 'b',\n"), list("'a',\n'b',\n")])
+test("blocks with thousands of lines, and an undo of one of them", () => {
+  const change = { name: "A", from: null, to: "True" };
+  for (const middle of ["B = 1\n", "# BEGIN Portico\n", "\n"]) {
+    const text = pumped("# BEGIN Portico\nA = True\n", middle, "# END Portico\n", BYTES);
     expect(cpuMs(CPU_MS_MAX, () => revertPython(text, change))).toBeLessThan(CPU_MS_MAX);
+    expect(cpuMs(CPU_MS_MAX, () => planPython(text))).toBeLessThan(CPU_MS_MAX);
+  }
 });
 
 test("more secret keys than anybody has", () => {
@@ -76,15 +88,4 @@ test("more secret keys than anybody has", () => {
     `${Array.from({ length: keys }, (_, i) => `SECRET_KEY = '${10_000 + i}'\n`).join("")}A = 1\n`;
   const isHidden = (keys: number): boolean => secretPythonLines(apart(keys)).has(keys + 1);
   expect([isHidden(100), isHidden(101)]).toEqual([false, true]);
-});
-
-test.each([
-  ["fields", "f'{", "}'", 150, "a string whose fields are nested too deeply"],
-  ["brackets", "(", ")", 200, "brackets that are nested too deeply"],
-])("%s in each other are read as deep as Python reads them", (_, begin, end, levels, why) => {
-  const said = (count: number) =>
-    editPython(`A = ${begin.repeat(count)}1${end.repeat(count)}\n`, WEB_ITEMS, "a").problems.map(
-      ({ code, message }) => `${code} ${message}`,
-    );
-  expect([said(levels), said(levels + 1)]).toEqual([[], [`settings.bad-syntax cannot be read: ${why}`]]);
 });

@@ -25,7 +25,7 @@ test.each<[what: string, text: string, hidden: number[]]>([
     "SECRET_KEY = environ['ab1-x']\nA = environ\nB = 'ab1-x'\n",
     [1, 3],
   ],
-  ["what is set in a block is not looked for", "if A:\n  SECRET_KEY = 'ab1-x'\nB = 'ab1-x'\n", [2]],
+  ["what repeats one that is set in a block", "if A:\n  SECRET_KEY = 'ab1-x'\nB = 'ab1-x'\n", [2, 3]],
   ["the shortest that is looked for", "SECRET_KEY = 'abcd'\nA = 'abcd'\n", [1, 2]],
   ["all of a file that cannot be read", "A = (\nB = 1\n", [1, 2, 3]],
 ])("%s", (_what, text, hidden) => {

@@ -58,11 +58,11 @@ function namedFile(text: string, all: ReadonlyMap<string, string> = new Map()): 
 }
 
 const APPLY_HELP = `
-The command changes an existing item in its place. It adds a new item to the item's section; in a Python module between
-SECRET_KEY and DATABASES, and in a file of environment variables at the end. All other bytes of the file stay. The
-command writes either all files or none: it refuses an item that it cannot edit safely, and names the line. It keeps no
-copy of a file, because the file may contain a secret key; the deployment records the previous value of each item, and a
-deactivation restores it.
+The command changes an existing item in its place. It adds a new item to the item's section, and in a file of
+environment variables at the end. In a Python module it writes one block between SECRET_KEY and DATABASES, which has
+priority over everything above it. All other bytes of the file stay. The command writes either all files or none: it
+refuses an item that it cannot edit safely, and names the line. It keeps no copy of a file, because the file may contain
+a secret key; the deployment records the previous value of each item, and a deactivation restores it.
 
 The command does not print lines that may contain a secret. The application's daemons read their settings when they
 start: restart them afterwards.

@@ -61,7 +61,7 @@ export interface IniSettingsFile extends InputOf<typeof iniFile> {
   readonly items: readonly IniSettingsItem[];
 }
 
-/** A Python module: the activation replaces an item, or adds the item between `SECRET_KEY` and `DATABASES`. */
+/** A Python module: the activation writes one block of lines between `SECRET_KEY` and `DATABASES`. */
 export interface PythonSettingsFile extends InputOf<typeof pythonFile> {
   readonly items: readonly PythonSettingsItem[];
 }

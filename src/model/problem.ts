@@ -163,7 +163,7 @@ export const PROBLEM_CODES = {
   "settings.bad-syntax": "Correct the syntax of the line. Nothing was changed.",
   "settings.wrong-kind": "Use the path of a file of the kind that the deployment lists.",
   "settings.refused":
-    "Set the item once, in a separate, plain assignment at the top level of the file, after all other code that may set it.",
+    "Change the line, so that every program that reads the file finds one value of the item.",
   "settings.changed-meanwhile": "Try again.",
   "settings.write-failed": "Resolve the system error, which the message gives.",
   "settings.not-deployed": "Deploy application settings, or use the document of a deployment that has them.",

@@ -27,9 +27,9 @@ const UPLOAD = `/var/lib/portico/incoming/portico/${HASH}`;
 export const HOST_ERRORS = {
   ...seen(
     "settings.bad-syntax",
-    "Portico cannot parse the file, and the application probably cannot either, so Portico does not edit it. Nothing was changed.",
+    "Portico cannot tell where the lines of the file end, and the application probably cannot either, so Portico does not edit it. Nothing was changed.",
     "/srv/sync/conf/settings.py:12",
-    "cannot be read: unexpected indentation",
+    "cannot be read: a string that is never closed",
   ),
   ...seen(
     "settings.wrong-kind",
@@ -40,9 +40,10 @@ export const HOST_ERRORS = {
   ),
   ...seen(
     "settings.refused",
-    "The item is set in such a way that its value is known only when the application reads the file, so Portico does not edit the item. Nothing was changed.",
+    "A line of the file may give the item another value than Portico would write, or some programs would read the item differently, so Portico does not edit the item. In a Python module, Portico writes one block of lines between `SECRET_KEY` and `DATABASES`, which has priority over everything above it: what may set the item below the block is refused, and so is a block that somebody changed. Nothing was changed.",
     "/srv/sync/conf/settings.py:31",
-    "SERVICE_URL: `from … import *` cannot be edited safely",
+    "SITE_ROOT: the line may set another value after the lines of Portico",
+    { fix: "Remove the line, or move it above line 12, where the lines of Portico begin." },
   ),
   ...seen(
     "host.no-systemd",

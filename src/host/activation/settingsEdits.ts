@@ -34,7 +34,7 @@ export async function planEdits(
   last: Pick<GoodState, "deployment" | "settings"> | undefined,
 ): Promise<PlannedEdits> {
   if (settings?.apply !== true) return NONE;
-  const planned = await planFor(store, settings, last?.settings ?? []);
+  const planned = await planFor(store, settings);
   const { problems } = planned.plan;
   const unreached = problems.filter(({ code }) => code === "files.no-response");
   const isNew = !isDeepStrictEqual(settings, last?.deployment.settings);
@@ -43,12 +43,8 @@ export async function planEdits(
     : { ...NONE, unreached };
 }
 
-async function planFor(
-  store: Store,
-  source: SettingsSource,
-  made: readonly SettingsEditRecord[],
-): Promise<PlannedEdits> {
-  const plan = await planSettings(source, store.root, made);
+async function planFor(store: Store, source: SettingsSource): Promise<PlannedEdits> {
+  const plan = await planSettings(source, store.root);
   const edits = plan.files.flatMap(({ source: { name: file, path, kind }, changes }) =>
     changes.map((change) => ({ file, path, kind, ...change })),
   );
@@ -71,13 +67,7 @@ export function mergeEdits(
   const byItem = new Map(made.map((edit) => [keyOf(edit), edit]));
   for (const edit of more) {
     const first = byItem.get(keyOf(edit));
-    const { added, removed = [], ...rest } = edit;
-    const kept = (first?.added ?? []).filter((element) => !removed.includes(element));
-    byItem.set(keyOf(edit), {
-      ...rest,
-      ...(first === undefined ? {} : originOf(first)),
-      ...(added === undefined ? {} : { added: [...new Set([...kept, ...added])] }),
-    });
+    byItem.set(keyOf(edit), first === undefined ? edit : { ...edit, ...originOf(first) });
   }
   return [...byItem.values()];
 }
@@ -119,9 +109,8 @@ export async function undoEdits(
 }
 
 /** Plans the edits of `portico settings`, which are undone like those of activations. */
-export async function planByHand(root: string, source: SettingsSource): Promise<PlannedEdits> {
-  const store = new Store(root);
-  return planFor(store, source, (await stateIfSeen(store))?.settings ?? []);
+export function planByHand(root: string, source: SettingsSource): Promise<PlannedEdits> {
+  return planFor(new Store(root), source);
 }
 
 /** Makes and records them on their own, because nothing else on the host changes. */

@@ -21,13 +21,10 @@ export interface ItemChange {
   /** In an INI file. */
   readonly section?: string;
   readonly name: string;
-  /** Source text of the value before; null if the item was not set, and was added. */
+  /** Source text of the value before; null if the line was not there, and was added. */
   readonly from: string | null;
   /** Source text of the value after. */
   readonly to: string;
-  /** Of a list: elements that were added to it, and earlier additions by portico that were removed. */
-  readonly added?: readonly string[];
-  readonly removed?: readonly string[];
   /** Of an added item: whether the header of its section was added too, and whether an empty line is above that. */
   readonly header?: "added" | "added apart";
   /** How the file was read, if it was not UTF-8. */

@@ -2,8 +2,8 @@ import { type Problem, problem, type SettingsFile, type StoredItem } from "../..
 import type { ItemChange, Reverted, SettingsEdit } from "./edit.js";
 import { editEnv, revertEnv } from "./envFile.js";
 import { editIni, isText, readLines, revertIni } from "./iniFile.js";
+import { revertPython } from "./pythonBlock.js";
 import { editPython } from "./pythonFile.js";
-import { revertPython } from "./pythonRevert.js";
 import { secretEnvLines, secretIniLines, secretPythonLines } from "./secretLines.js";
 
 /** The functions for one kind of settings file. */
@@ -15,14 +15,12 @@ interface SettingsKind<F extends SettingsFile> {
   /**
    * Plans the changes.
    *
-   * @param ours elements of a list that an earlier edit has added
    * @param elsewhere values of names that other files set for the application
    */
   edit(
     text: string,
     items: F["items"],
     path: string,
-    ours: (name: string) => readonly string[],
     elsewhere: ReadonlyMap<string, StoredItem>,
   ): SettingsEdit;
   /** Undoes a change. */

@@ -10,7 +10,7 @@ import {
   storedItems,
 } from "../../model/index.js";
 import { printableValue } from "../../model/printable.js";
-import type { ItemChange, ItemFinding, SettingsEdit, SettingsEditRecord } from "./edit.js";
+import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
 import { type FoundFile, readFound, replaceFiles } from "./files.js";
 import { kindOf, kindProblem } from "./kinds.js";
 import { applySplices, type Splice } from "./textEdit.js";
@@ -54,13 +54,8 @@ export interface SettingsPlan {
  * Reads the application's files and plans the changes; writes nothing.
  *
  * @param root folder that stands for the host's `/`
- * @param made earlier edits
  */
-export async function planSettings(
-  source: SettingsSource,
-  root = "/",
-  made: readonly SettingsEditRecord[] = [],
-): Promise<SettingsPlan> {
+export async function planSettings(source: SettingsSource, root = "/"): Promise<SettingsPlan> {
   const read = await Promise.all(
     source.files.map(async (wanted) => ({ wanted, found: await readFound(join(root, wanted.path)) })),
   );
@@ -74,10 +69,8 @@ export async function planSettings(
     // Two paths may lead to one file: the second continues with the result of the first.
     const before = files.findLast((f) => isSameFile(f.file, found.value))?.content;
     const edit = planFile(wanted, found.value, before ?? found.value.content, (text, path) => {
-      const ours = (name: string): readonly string[] =>
-        made.find((one) => one.path === wanted.path && one.name === name)?.added ?? [];
       const others = storedItems({ files: source.files.filter((file) => file !== wanted) });
-      return kindOf(wanted.kind).edit(text, wanted.items, path, ours, others);
+      return kindOf(wanted.kind).edit(text, wanted.items, path, others);
     });
     files.push(edit.planned);
     problems.push(...edit.problems);
@@ -111,7 +104,7 @@ export function revertChanges(
     const reverted = kindOf(change.kind).revert(text, change);
     text = reverted.text;
     if (reverted.state !== "changed") continue;
-    const was = change.from === null ? "it was not set" : `it was ${printableValue(change.from)}`;
+    const was = change.from === null ? "the line was not there" : `it was ${printableValue(change.from)}`;
     const message = `${itemLabel(change)} was changed by another program or person, so the new value stays; before the first deployment ${was}`;
     problems.push(problem("activation.changed-since", `${file.path}:${reverted.line}`, message));
   }

@@ -1,83 +1,80 @@
 import { type Problem, problem, type PythonItem } from "../../model/index.js";
-import { pythonLiteral } from "../../render/index.js";
-import { type Binding, bindingsOf } from "./python/bindings.js";
-import { editList } from "./pythonList.js";
-import { listElements, literalValue, type LiteralValue, withoutParentheses } from "./python/literal.js";
-import { type Unit, unitsOf } from "./python/statements.js";
-import type { Fault } from "./python/tokens.js";
-import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
-import { insertLines, isUnended, lineNumbers, lineOf, type Splice } from "./textEdit.js";
+import type { ItemFinding, ItemPlan, SettingsEdit } from "./edit.js";
+import {
+  addLines,
+  type Block,
+  blockSource,
+  findBlock,
+  literalValue,
+  type LiteralValue,
+  replaceLine,
+  valueInBlock,
+} from "./pythonBlock.js";
+import { type Fault, type PythonLine, readPython } from "./pythonLines.js";
+import { isUnended, lineNumbers, lineOf } from "./textEdit.js";
 
 /**
- * Edits a Python module. An item is set where it is already set: in the last plain
- * assignment at the top level, because the last one counts. New items go between the secret-key item and the DATABASES
- * item. Code that may set an item later, or in another way than by a plain assignment, is refused with its line number.
+ * Edits a Python module: items that do not have their values yet get them in one block of lines between the secret-key
+ * item and the DATABASES item. The last assignment counts, so the block wins over everything above it. Everything else
+ * stays as it is: a line below the block that may set an item again is refused with its line number.
  *
- * Others may have added to a list: missing elements are added, and those that an earlier edit added are removed when they
- * are no longer wanted.
+ * When in doubt a line may set an item: every mention counts that is not evidently a use of the value. Assignments that
+ * do not mention the name (by an alias of the list or of the module, by code of other modules) are not found.
  *
  * @param path for messages
- * @param ours elements of a list that an earlier edit has added
  * @param elsewhere values of names that another file sets for the application, while some installations have them here
  */
 export function editPython(
   text: string,
   items: readonly PythonItem[],
   path: string,
-  ours: (name: string) => readonly string[] = () => [],
   elsewhere: ReadonlyMap<string, { readonly wanted: string }> = new Map(),
 ): SettingsEdit {
-  const parsed = unknownEncoding(text) ?? unitsOf(text);
-  if ("fault" in parsed) {
-    const { at, message } = parsed.fault;
-    const findings = items.map(
-      ({ name: item, value }) => ({ item, wanted: shown(value), state: "refused" }) as const,
-    );
-    const syntax = problem(
-      "settings.bad-syntax",
-      `${path}:${lineOf(text, at)}`,
-      `cannot be read: ${message}`,
-    );
-    return { findings, splices: [], changes: [], problems: [syntax], notes: [] };
-  }
-  const file: PythonFile = { text, units: parsed.units, path, ours };
-  const place = insertionPlace(file);
-  const plans = items.map(({ name, value }) => planItem(file, name, value, place));
-  const missing = plans.flatMap((p) => (p.finding.state === "missing" ? [p.line] : []));
-  const lineEndAdded = place.at === text.length && isUnended(text);
+  const refusal = (code: "settings.bad-syntax" | "settings.refused", { fault }: Fault): SettingsEdit => {
+    const message = code === "settings.refused" ? fault.message : `cannot be read: ${fault.message}`;
+    const fix = code === "settings.refused" ? { fix: FIX_BLOCK } : {};
+    return {
+      findings: items.map((item) => ({ ...named(item), state: "refused" })),
+      splices: [],
+      changes: [],
+      problems: [problem(code, `${path}:${lineOf(text, fault.at)}`, message, fix)],
+      notes: [],
+    };
+  };
+  const read = unknownEncoding(text) ?? readPython(text);
+  if ("fault" in read) return refusal("settings.bad-syntax", read);
+  const block = findBlock(text, read);
+  if (block !== undefined && "fault" in block) return refusal("settings.refused", block);
+  const lines = read.lines.filter(
+    ({ from, to }) => block === undefined || to <= block.from || from >= block.to,
+  );
+  const at = block?.end ?? insertionPlace(text, lines);
+  const file: PythonFile = { lines, block, at, path, lineAt: lineNumbers(text), text };
+  const plans = items.map((item) => planItem(file, item));
+  const added = plans.flatMap(({ line }) => line ?? []);
   return {
-    findings: plans.map((p) => p.finding),
+    findings: plans.map(({ finding }) => finding),
     splices: [
-      ...plans.flatMap((p) => p.splices ?? []),
-      ...(missing.length === 0 ? [] : [insertLines(text, place.at, missing)]),
+      ...plans.flatMap(({ splice }) => splice ?? []),
+      ...(added.length === 0 ? [] : [addLines(text, block, at, added)]),
     ],
-    changes: plans.flatMap(({ change }) =>
-      change === undefined ? [] : change.from === null && lineEndAdded ? { ...change, lineEndAdded } : change,
-    ),
-    problems: merge(
-      plans.flatMap((p) => p.refusal ?? []),
+    changes: plans.flatMap(({ change }) => change ?? []),
+    problems: merged(
+      plans.flatMap(({ refused }) => refused ?? []),
       file,
     ),
-    notes: [...plans.flatMap((p) => p.notes), ...notesElsewhere(file, elsewhere)],
+    notes: [...plans.flatMap(({ note }) => note ?? []), ...notesElsewhere(file, elsewhere)],
   };
 }
 
-function notesElsewhere(
-  { text, units, path }: PythonFile,
-  elsewhere: ReadonlyMap<string, { readonly wanted: string }>,
-): string[] {
-  return [...elsewhere].flatMap(([name, { wanted }]) => {
-    const found = bindingsOf(units, name).findLast((b) => b.kind === "assignment");
-    if (found?.kind !== "assignment" || literalValue(found.value) === wanted) return [];
-    return [`${path}:${lineOf(text, found.at)}: ${name} is set here as well, and not to ${wanted}`];
-  });
-}
+const FIX_BLOCK =
+  "Move your own lines out of the block, or remove the block with its comments: Portico then writes it again.";
 
 /**
  * An encoding in which a quote or a backslash may be a part of another character (GBK, Shift JIS), so that strings may
  * end somewhere else than it seems (Python reference, 2.1.4).
  */
-function unknownEncoding(text: string): { fault: Fault } | undefined {
+function unknownEncoding(text: string): Fault | undefined {
   const declared = /^(?:[^\r\n]*(?:\r\n|\n|\r))?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)/.exec(text);
   const name = declared?.[1]!.toLowerCase().replaceAll("_", "-");
   if (name === undefined || /^(?:utf-?8|(?:us-)?ascii|latin-?1|iso-?8859-\d+|cp125\d)\b/.test(name))
@@ -89,169 +86,170 @@ function unknownEncoding(text: string): { fault: Fault } | undefined {
 
 interface PythonFile {
   readonly text: string;
-  readonly units: readonly Unit[];
+  /** Without those of the block. */
+  readonly lines: readonly PythonLine[];
+  readonly block: Block | undefined;
+  /** Where new lines go. */
+  readonly at: number;
   readonly path: string;
-  readonly ours: (name: string) => readonly string[];
+  readonly lineAt: (at: number) => number;
 }
 
-/** Where new items go. */
-interface Place {
-  readonly at: number;
-  /** Index of the unit that follows. */
-  readonly unit: number;
-}
-
-interface Refusal {
+interface Refused extends Obstacle {
   readonly item: string;
-  readonly at: number;
+}
+
+interface PythonItemPlan extends Omit<ItemPlan, "problem"> {
+  /** The item as a new line of the block. */
+  readonly line?: string;
+  readonly refused?: Refused;
+}
+
+const named = ({ name: item, value }: PythonItem) => ({ item, wanted: shown(value) });
+
+function planItem(file: PythonFile, item: PythonItem): PythonItemPlan {
+  const { lines, block, at, path, lineAt, text } = file;
+  const { name, value } = item;
+  const own = block?.items.get(name);
+  const place = own?.line.from ?? at;
+  const setting = lines.filter((line) => maySet(line, name));
+  const last = setting.at(-1);
+  const inForce = own !== undefined && (last === undefined || last.from < place) ? own.line : last;
+  const isOwn = inForce === own?.line;
+  const isAbove = ({ from }: PythonLine): boolean => from < place;
+  const source = blockSource(name, value, setting.concat(lines.filter(isOpen)).some(isAbove));
+  const found = isOwn ? own && valueInBlock(name, own.source) : plainValue(inForce!, name);
+  const base: Omit<ItemFinding, "state"> = {
+    ...named(item),
+    ...(found === undefined ? {} : { found: shown(found) }),
+    ...(inForce === undefined ? {} : { line: lineAt(inForce.from) }),
+  };
+  const isWanted = isOwn ? own?.source === source : contains(found, value);
+  if (isWanted && obstacleTo(lines, name, inForce!.to) === undefined)
+    return { finding: { ...base, state: "same" } };
+  const obstacle = obstacleTo(lines, name, place);
+  if (obstacle !== undefined) {
+    const isUnclear = found === undefined || isWanted;
+    const state = isUnclear
+      ? ({ line: lineAt(obstacle.line.from), state: "refused" } as const)
+      : ({ state: "different" } as const);
+    return { finding: { ...base, ...state }, refused: { item: name, ...obstacle } };
+  }
+  const line = `${name} = ${source}`;
+  const lineEndAdded = block === undefined && at === text.length && isUnended(text);
+  const change = {
+    name,
+    from: own?.source ?? null,
+    to: source,
+    ...(lineEndAdded ? { lineEndAdded } : {}),
+  };
+  if (own !== undefined)
+    return { finding: { ...base, state: "different" }, change, splice: replaceLine(text, own.line, line) };
+  if (inForce === undefined) return { finding: { ...base, state: "missing" }, change, line };
+  const note = `${path}:${base.line}: ${name} is set here as well; the lines of Portico further down have priority`;
+  return {
+    finding: { ...base, state: "different" },
+    change,
+    line,
+    ...(typeof value === "object" ? {} : { note }),
+  };
+}
+
+const contains = (found: LiteralValue | undefined, wanted: LiteralValue): boolean =>
+  typeof wanted === "object" && typeof found === "object"
+    ? wanted.every((element) => found.includes(element))
+    : found === wanted;
+
+/** Whether a line mentions a name and is not evidently the assignment of its value to another name. */
+function maySet({ code }: PythonLine, name: string): boolean {
+  const mention = new RegExp(`(?<![\\w.\\u0080-\\uffff])${name}(?![\\w\\u0080-\\uffff])`);
+  if (!mention.test(code)) return false;
+  const [, other = name] = /^(\w+) ?=[^=;]*$/.exec(code) ?? [];
+  return other === name;
+}
+
+/** Words for all names of a module, whatever they are. */
+const OPEN =
+  /\bimport ?\(? ?\*|\b(?:globals|locals|exec|execfile|setattr)\b|\bvars\b(?! ?\( ?[^ )])|\bsys ?\. ?modules\b/;
+
+function openIn({ code }: PythonLine): string | undefined {
+  return OPEN.exec(code)?.[0] ?? (/\bimport\b/.test(code) ? /\bmodules\b/.exec(code)?.[0] : undefined);
+}
+
+const isOpen = (line: PythonLine): boolean => openIn(line) !== undefined;
+
+/** A line that may set an item after the lines of Portico. */
+interface Obstacle {
+  readonly line: PythonLine;
   readonly what: string;
 }
 
-interface ItemPlan {
-  readonly finding: ItemFinding;
-  /** The item as a new line. */
-  readonly line: string;
-  readonly splices?: readonly Splice[];
-  readonly change?: ItemChange;
-  readonly refusal?: Refusal;
-  readonly notes: readonly string[];
-}
-
-function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: Place): ItemPlan {
-  const bindings = bindingsOf(file.units, item);
-  const last = bindings.findLastIndex((b) => b.kind === "assignment");
-  const effective = bindings[last];
-  const base = { item, wanted: shown(wanted) };
-  const line = `${item} = ${pythonLiteral(wanted)}`;
-  const refuse = (at: number, what: string): ItemPlan => ({
-    finding: { ...base, line: lineOf(file.text, at), state: "refused" },
-    line,
-    refusal: { item, at, what },
-    notes: [],
-  });
-  const later = bindings.find(
-    (b, i) =>
-      b.kind === "other" && (b.anytime || (effective === undefined ? b.unit >= place.unit : i > last)),
-  );
-  if (later?.kind === "other") return refuse(later.at, later.what);
-  if (effective?.kind !== "assignment") {
-    const set = bindings.find((b) => b.kind === "other" && !b.openEnded);
-    if (set?.kind === "other") return refuse(set.at, set.what);
-    const added = typeof wanted === "object" ? { added: wanted } : {};
-    const change = { name: item, from: null, to: pythonLiteral(wanted), ...added };
-    return { finding: { ...base, state: "missing" }, line, change, notes: [] };
+function obstacleTo(lines: readonly PythonLine[], name: string, place: number): Obstacle | undefined {
+  for (const line of lines) {
+    const { from, indented, code } = line;
+    const isBelow = from >= place;
+    // What a function does happens when it is called.
+    if (maySet(line, name) && (isBelow || /\bglobal\b/.test(code))) return { line, what: "the line" };
+    const open = openIn(line);
+    if (open !== undefined && (isBelow || indented || /\b(?:def|lambda)\b/.test(code)))
+      return { line, what: `\`${open}\`` };
   }
-  const outcome = planValue(file, item, effective, wanted);
-  if ("refused" in outcome) return refuse(effective.at, outcome.refused);
-  const found = literalValue(effective.value);
-  const finding: ItemFinding = {
-    ...base,
-    ...(found === undefined ? {} : { found: shown(found) }),
-    line: lineOf(file.text, effective.at),
-    state: outcome.splices === undefined ? "same" : "different",
-  };
-  const { change, splices } = outcome;
-  const edit = change === undefined ? {} : { splices, change: { name: item, ...change } };
-  return { finding, line, ...edit, notes: notesOn(file, item, bindings, effective, found) };
+  return undefined;
 }
 
-/** How an assignment's value becomes the wanted one; no splices if it already is. */
-function planValue(
-  { text, ours }: PythonFile,
-  item: string,
-  { value }: Binding & { kind: "assignment" },
-  wanted: LiteralValue,
-):
-  | { readonly splices?: readonly Splice[]; readonly change?: Omit<ItemChange, "name"> }
-  | { readonly refused: string } {
-  const inner = withoutParentheses(value);
-  const [from, to] = [inner[0]!.from, inner.at(-1)!.to];
-  if (typeof wanted === "object") {
-    const elements = listElements(inner);
-    if (elements === undefined) return { refused: "a value that is not a plain list of strings" };
-    const there = new Set(elements.map((e) => e.value));
-    const added = wanted.filter((element) => !there.has(element));
-    const removed = ours(item).filter((element) => there.has(element) && !wanted.includes(element));
-    if (added.length + removed.length === 0) return {};
-    const splices = editList(text, inner, elements, removed, added);
-    return { splices, change: { from: text.slice(from, to), to: pythonLiteral(wanted), added, removed } };
-  }
-  if (value.some((t) => SUSPENDS.has(t.text))) return { refused: "an expression with `yield` or `await`" };
-  if (literalValue(value) === wanted) return {};
-  // If a bracket is missing, the next lines are read as a part of the value, whatever they set.
-  const whole = text.slice(value[0]!.from, value.at(-1)!.to);
-  if (/[\r\n]/.test(whole) && value.some((t) => t.text === "="))
-    return { refused: "a value of several lines that holds an `=`" };
-  const literal = pythonLiteral(wanted);
-  return {
-    splices: [{ from, to, text: literal }],
-    change: { from: text.slice(from, to), to: literal },
-  };
+/** The value of `NAME = value` or `NAME: type = value`, unless it is an expression. */
+function plainValue({ source, indented }: PythonLine, name: string): LiteralValue | undefined {
+  const [, own, value] = /^(\w+)\s*(?::[^=]*)?=(?!=)(.*)$/s.exec(source) ?? [];
+  return value === undefined || indented || own !== name ? undefined : literalValue(value);
 }
 
-const SUSPENDS = new Set(["yield", "await"]);
-
-function notesOn(
-  { text, path }: PythonFile,
-  item: string,
-  bindings: readonly Binding[],
-  effective: Binding,
-  found: LiteralValue | undefined,
+function notesElsewhere(
+  { lines, path, lineAt }: PythonFile,
+  elsewhere: ReadonlyMap<string, { readonly wanted: string }>,
 ): string[] {
-  const lineAt = lineNumbers(text);
-  const line = lineAt(effective.at);
-  const earlier = bindings.filter((b) => b.kind === "assignment" && b !== effective).map((b) => lineAt(b.at));
-  const lines = `${earlier.length === 1 ? "line" : "lines"} ${earlier.join(", ")}`;
-  return [
-    ...(earlier.length === 0
-      ? []
-      : [`${path}:${line}: ${item} is set before on ${lines}; the last one wins`]),
-    ...(found === undefined ? [`${path}:${line}: ${item} was an expression`] : []),
-  ];
+  return [...elsewhere].flatMap(([name, { wanted }]) => {
+    const last = lines.findLast((line) => maySet(line, name));
+    if (last === undefined || plainValue(last, name) === wanted) return [];
+    return [`${path}:${lineAt(last.from)}: ${name} is set here as well, and not to ${wanted}`];
+  });
 }
 
 /**
- * The line after the secret-key item; without one, the line of the DATABASES item; otherwise the end. So it is between
- * the two, whichever comes first. Blocks are not entered: for a key in a `try`, the whole `try` counts.
+ * Between the secret-key item and the DATABASES item, and there as far down as possible, because the lines above have no
+ * effect then: above the second of the two, whichever that is. Above the DATABASES item if there is no other, otherwise
+ * at the end. A block such as `try` is not entered: the place is above it.
  */
-function insertionPlace({ text, units }: PythonFile): Place {
-  const where = (item: string): number[] =>
-    bindingsOf(units, item).flatMap((b) => (b.kind === "other" && b.openEnded ? [] : [b.unit]));
-  const secrets = where("SECRET_KEY");
-  const [databases] = where("DATABASES");
-  const behind =
-    databases === undefined
-      ? secrets.at(-1)
-      : (secrets.filter((unit) => unit < databases).at(-1) ?? databases);
-  if (behind === undefined) return { at: text.length, unit: units.length };
-  if (secrets.length > 0) return { at: units[behind]!.to, unit: behind + 1 };
-  return { at: aboveComments(text, units, behind), unit: behind };
+function insertionPlace(text: string, lines: readonly PythonLine[]): number {
+  const databases = lines.findIndex(({ code }) => /(?:^|; ?)DATABASES\b/.test(code));
+  if (databases === -1) return text.length;
+  const key = lines.findIndex(({ code }) => /(?<![\w.])SECRET_KEY ?[:=](?!=)/.test(code));
+  let first = Math.max(databases, key);
+  while (first > 0 && !beginsStatement(lines, first)) first--;
+  // Above the first line there may be comments that have to stay first: `#!`, the encoding.
+  return first > 0 ? lines[first - 1]!.to : lines[0]!.from;
 }
 
-/** Start of the comment right above a unit, or of the unit itself. */
-function aboveComments(text: string, units: readonly Unit[], index: number): number {
-  const { from } = units[index]!;
-  const previous = units[index - 1];
-  // Above the first unit there may be lines that have to stay first: `#!`, the encoding.
-  if (previous === undefined) return from;
-  // The first piece ends the line of the previous statement.
-  const [, ...lines] = text.slice(previous.to - 1, from).split(/(?<=\n|\r(?!\n))/);
-  const apart = lines.findLastIndex((line) => !/^[ \t\f]*#/.test(line) || !/[\r\n]$/.test(line));
-  return from - lines.slice(apart + 1).join("").length;
+/** Whether the line begins a statement of the module, so that others may stand above it. */
+function beginsStatement(lines: readonly PythonLine[], i: number): boolean {
+  const { indented, code } = lines[i]!;
+  return (
+    !indented && !/^(?:elif|else|except|finally)\b/.test(code) && lines[i - 1]?.code.startsWith("@") !== true
+  );
 }
 
-/** One problem per statement, with all the items it affects. */
-function merge(refusals: readonly Refusal[], { text, path }: PythonFile): Problem[] {
-  const places = [...new Set(refusals.map((r) => r.at))];
-  return places.map((at) => {
-    const group = refusals.filter((r) => r.at === at);
-    const items = group.map((r) => r.item).join(", ");
-    const { what } = group[0]!;
-    return problem(
-      "settings.refused",
-      `${path}:${lineOf(text, at)}`,
-      `${items}: ${what} cannot be edited safely`,
-    );
+/** One problem per line, with all the items it affects. */
+function merged(refused: readonly Refused[], { path, lineAt, block, at }: PythonFile): Problem[] {
+  const found = [...new Set(refused.map(({ line }) => line))];
+  const begin = `line ${lineAt(block?.from ?? at)}, where the lines of Portico ${block === undefined ? "go" : "begin"}`;
+  return found.map((line) => {
+    const group = refused.filter((one) => one.line === line);
+    const names = group.map(({ item }) => item).join(", ");
+    const [when, fix] =
+      line.from < at
+        ? ["at any time", "Remove the line, or replace it with plain assignments."]
+        : ["after the lines of Portico", `Remove the line, or move it above ${begin}.`];
+    const message = `${names}: ${group[0]!.what} may set another value ${when}`;
+    return problem("settings.refused", `${path}:${lineAt(line.from)}`, message, { fix });
   });
 }
 

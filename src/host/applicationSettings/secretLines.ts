@@ -1,7 +1,5 @@
 import { readEnv } from "./envLines.js";
-import { bindingsOf } from "./python/bindings.js";
-import { unitsOf } from "./python/statements.js";
-import type { LogicalLine } from "./python/tokens.js";
+import { type PythonLine, readPython } from "./pythonLines.js";
 import { lineNumbers, splitLines } from "./textEdit.js";
 
 /** Words that hint at a secret in or next to them, and a password in a URL. */
@@ -19,16 +17,14 @@ const SECRETS_MAX = 100;
  * every line that repeats the secret key.
  */
 export function secretPythonLines(text: string): ReadonlySet<number> {
-  const parsed = unitsOf(text);
-  if ("fault" in parsed) return everyLine(text);
-  const lines = parsed.units.flatMap((unit) => unit.lines);
-  const naming = lines.filter((line) => SECRET.test(text.slice(line.from, line.to)));
-  const keys = bindingsOf(parsed.units, "SECRET_KEY").flatMap((b) =>
-    b.kind === "assignment" ? b.value : [],
+  const read = readPython(text);
+  if ("fault" in read) return everyLine(text);
+  const naming = read.lines.filter((line) => SECRET.test(text.slice(line.from, line.to)));
+  const keys = read.lines.filter(({ code }) => /^SECRET_KEY ?[:=](?!=)/.test(code));
+  const texts = keys.flatMap(({ source }) =>
+    [...source.matchAll(/("""|'''|["'])([^]*?)\1/g)].map((m) => m[2]!),
   );
-  const strings = keys.filter((token) => token.kind === "string");
-  const texts = new Set(strings.map((token) => token.text.replace(/^\w*(?:"+|'+)|(?:"+|'+)$/g, "")));
-  const secrets = [...texts].filter((secret) => secret.length >= SECRET_LENGTH_MIN);
+  const secrets = [...new Set(texts)].filter((secret) => secret.length >= SECRET_LENGTH_MIN);
   if (secrets.length > SECRETS_MAX) return everyLine(text);
   const matching = splitLines(text).flatMap((line, i) =>
     SECRET.test(line) || secrets.some((secret) => line.includes(secret)) ? [i + 1] : [],
@@ -65,7 +61,7 @@ export function secretEnvLines(text: string): ReadonlySet<number> {
   return hidden;
 }
 
-function numbers(text: string, { from, to }: LogicalLine, lineAt: (at: number) => number): number[] {
+function numbers(text: string, { from, to }: PythonLine, lineAt: (at: number) => number): number[] {
   const first = lineAt(from);
   // A comment may follow the last token on a separate line, after a backslash; the line end is not part of the comment.
   const ended = text.startsWith("\r\n", to - 2) ? 2 : /[\r\n]/.test(text.charAt(to - 1)) ? 1 : 0;
