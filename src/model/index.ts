@@ -8,6 +8,7 @@ export {
   itemLabel,
   type DeploymentSettings,
   type EnvItem,
+  filesOfSite,
   type IniItem,
   type PythonItem,
   type SettingsFile,

@@ -1,6 +1,6 @@
 import { Construct } from "constructs";
 import { ofSite } from "../../applications/index.js";
-import { type Problem, problem } from "../../model/index.js";
+import { OWN_SITE, type Problem, problem } from "../../model/index.js";
 import { Action } from "../action.js";
 import { freeId } from "../constructIds.js";
 import type { Mode } from "../mode.js";
@@ -99,7 +99,12 @@ export class Site<
         directory: isFurther ? `${settingsDirectory}/${id}` : settingsDirectory,
       });
     }
-    this.activated = { application, settings: application.settings?.(place) };
+    if (isFurther) sites.find(({ activated: { site } }) => site === undefined)?.nameServers();
+    this.activated = {
+      site: isFurther ? id : undefined,
+      application,
+      settings: application.settings?.(place),
+    };
     onHost?.privateFiles.push(...secretPlaces, ...(this.activated.settings ?? []).map(({ path }) => path));
     refuseShared(this, sites);
   }
@@ -113,6 +118,12 @@ export class Site<
       refuse([problem("config.unknown-reference", path, "does not exist in containers", more)]);
     }
     return this.ownSettings!;
+  }
+
+  /** @internal Beside others, the servers of the site with the host's names have a site, too. */
+  private nameServers(): void {
+    for (const server of [this.virtualServer, this.redirect])
+      if (server !== undefined) server.site ??= OWN_SITE;
   }
 
   /** Adds a route to the application's virtual server. */
