@@ -50,5 +50,5 @@ export function textBySite<T extends Placed>(rows: readonly T[], text: (row: T) 
   const textOf = (site: string | undefined): string =>
     rows.flatMap((row) => (row.site === site ? text(row) : [])).join("");
   if (sites.length < 2) return rows.map(text).join("");
-  return textOf(undefined) + sites.map((site) => `\nsite ${site}\n${textOf(site)}`).join("");
+  return `${textOf(undefined)}${sites.map((site) => `\nsite ${site}\n${textOf(site)}`).join("")}\n`;
 }

@@ -42,7 +42,7 @@ export function withoutPaused(
     const closed = pauses.maintenance.some(isOf);
     // A host asks its own address from this address.
     if (server === undefined || !closed || isAllowed(request.address)) return row;
-    const reason = `virtual server "${server.name}" is in maintenance`;
+    const reason = `site "${siteOf(server)}" is in maintenance`;
     return {
       ...row,
       notProbed: { reason, fix: "`portico maintenance off` ends the maintenance", unseen: true },
