@@ -3,7 +3,7 @@ import path from "node:path";
 import {
   type Deployment,
   DEPLOYMENT_FILE,
-  filesOfSite,
+  entriesOfSite,
   formatProblem,
   parseDeploymentText,
   type Problem,
@@ -134,7 +134,7 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
 
 /** The same with the settings of one site only. */
 function ofSite(deployment: Deployment | undefined, site: string | undefined): Deployment | undefined {
-  const files = filesOfSite(deployment?.settings?.files ?? [], site);
+  const files = entriesOfSite(deployment?.settings?.files ?? [], site);
   const settings = deployment?.settings && files.length > 0 ? { ...deployment.settings, files } : undefined;
   return deployment && { ...deployment, settings };
 }

@@ -5,7 +5,7 @@ import { type Followed, LogFollower } from "../host/diagnosis/logFollower.js";
 import { matcherOf } from "../host/diagnosis/logFilter.js";
 import { CIDR } from "../model/fields.js";
 import { problem } from "../model/problem.js";
-import { siteNotIn } from "../model/sites.js";
+import { siteNotIn } from "../model/config/sites.js";
 import { accepting } from "../model/textRule.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryJson, entryText } from "./logText.js";

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { editByHand, planByHand, type PlannedEdits } from "../host/activation/index.js";
 import {
   DEPLOYMENT_FILE,
-  filesOfSite,
+  entriesOfSite,
   formatProblem,
   OWN_SITE,
   parseDeploymentText,
@@ -146,7 +146,7 @@ async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
     settings.files.map(({ site = OWN_SITE }) => site),
   );
   if (unknown !== undefined) return { ok: false, problems: [unknown] };
-  const wanted = filesOfSite(settings.files, flags.site);
+  const wanted = entriesOfSite(settings.files, flags.site);
   const given = flags.file ?? new Map<string, string>();
   const names = wanted.map(({ name }) => name);
   const others = [...given.keys()].filter((name) => !names.includes(name));

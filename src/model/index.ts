@@ -8,7 +8,6 @@ export {
   itemLabel,
   type DeploymentSettings,
   type EnvItem,
-  filesOfSite,
   type IniItem,
   type PythonItem,
   type SettingsFile,

@@ -2,7 +2,6 @@ import * as z from "zod";
 import type { OutputOf } from "./inferred.js";
 import { filePath, flag, name, text } from "./fields.js";
 import { type Problem, problem } from "./problem.js";
-import { OWN_SITE } from "./sites.js";
 
 /**
  * Settings of an application, as a deployment lists them: files of a kind that an editor knows, and the items that each of
@@ -98,7 +97,7 @@ export const envItem = z.strictObject({
 const ofFile = {
   name: name("Name for `restartOn` of daemons and `portico settings --file`."),
   path: filePath("Path of the file on the host."),
-  site: name("Site of the file. Default: the site of the application that has the host's names.").optional(),
+  site: name("Site of the file. Default: `application`, the site with the host's names.").optional(),
 };
 
 export const iniFile = z.strictObject({
@@ -158,10 +157,6 @@ export type SettingsItem = IniItem | PythonItem | EnvItem;
 /** The name of an item in messages: `SECTION.NAME` in an INI file, otherwise `NAME`. */
 export const itemLabel = ({ section: of, name: own }: { readonly section?: string; readonly name: string }) =>
   of === undefined ? own : `${of}.${own}`;
-
-/** The files of one site, or all. */
-export const filesOfSite = (files: readonly SettingsFile[], wanted?: string): readonly SettingsFile[] =>
-  files.filter(({ site = OWN_SITE }) => wanted === undefined || site === wanted);
 
 /** An item that a value in the application's database overrides: its wanted value, and the row that reports it. */
 export interface StoredItem {

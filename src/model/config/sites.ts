@@ -1,7 +1,7 @@
-import type { ProxyConfig, VirtualServerConfig } from "./config/config.js";
-import { nearest } from "./nearest.js";
-import { type Problem, problem } from "./problem.js";
-import { isWildcardName } from "./serverName.js";
+import type { ProxyConfig, VirtualServerConfig } from "./config.js";
+import { nearest } from "../nearest.js";
+import { type Problem, problem } from "../problem.js";
+import { isWildcardName } from "../serverName.js";
 
 /** Which site something belongs to. All commands ask here. */
 
@@ -48,6 +48,12 @@ export function shownSites(
   const named = new Set(virtualServers.map(({ site }) => site));
   return [...new Set(servers.map(siteOf))].filter((site) => named.has(site));
 }
+
+/** Settings files, or other entries of a deployment, of one site, or all. */
+export const entriesOfSite = <T extends { readonly site?: string | undefined }>(
+  all: readonly T[],
+  wanted?: string,
+): readonly T[] => all.filter(({ site = OWN_SITE }) => wanted === undefined || site === wanted);
 
 /** A site that somebody asks for, and that there is not. */
 export function unknownSite(received: string | undefined, known: Iterable<string>): Problem | undefined {
