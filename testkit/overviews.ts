@@ -65,7 +65,7 @@ export function sampleOverview(text: (usual: string) => string = (usual) => usua
         problem: { message: text("the authority refused"), fix: text("Wait.") },
       },
     ],
-    pauses: [text("Every virtual server is in maintenance")],
+    pauses: [text("Every site is in maintenance")],
     events: [
       {
         ...{

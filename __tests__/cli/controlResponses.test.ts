@@ -228,11 +228,11 @@ test.each<[string, object]>([
   ["maintenance", { command: "pauses" }],
   ["maintenance on", { command: "maintenance", begin: {} }],
   [
-    `maintenance on --server web --until ${UNTIL} --message Later.`,
-    { command: "maintenance", server: "web", begin: { until: Date.parse(UNTIL), message: "Later." } },
+    `maintenance on --site web --until ${UNTIL} --message Later.`,
+    { command: "maintenance", site: "web", begin: { until: Date.parse(UNTIL), message: "Later." } },
   ],
   ["maintenance off", { command: "maintenance" }],
-  ["maintenance off --server web", { command: "maintenance", server: "web" }],
+  ["maintenance off --site web", { command: "maintenance", site: "web" }],
   ["notify --test", { command: "notify" }],
 ])("`%s` asks for %j", async (command, request) => {
   const seen = await asked(command, says({ ok: true, value: { message: "done" } }));

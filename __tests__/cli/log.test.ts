@@ -140,7 +140,7 @@ test.each<[string[], string[]]>([
   ],
   [["--route", "files"], ["/files/a"]],
   [["--route", "web"], ["/web/x"]],
-  [["--server", "app", "--method", "put"], ["/old"]],
+  [["--site", "app", "--method", "put"], ["/old"]],
   [["--client", "192.0.2.8/31"], ["/web/x"]],
   [["--client", "2001:db8::/32"], ["/files/v6"]],
 ])("filters by %j", async (flags, expected) => {

@@ -117,6 +117,7 @@ test.each([
   expect(rows.map(({ code }) => code)).toContain(`${name}-wiki-url`);
   const file = settings!.files.find((one) => one.path === "/srv/wiki/.env")!;
   expect(file.name).toBe(`${name}-env`);
+  expect(file.site).toBe(place === "further" ? "cloud" : undefined);
   expect(JSON.stringify(file)).toContain(`https://${site.serverNames[0]}/wiki`);
   expect(expected.map((one) => one.name)).toContain(`${name}: wiki`);
   expect(wiki.settings.files.env!.path).toBe(`/usr/share/portico/application-settings/${name}/env`);

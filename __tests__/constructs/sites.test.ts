@@ -48,7 +48,13 @@ test("what a deployment has of each site has the site's name", () => {
     ...["default", "redirect", "application"],
     ...["vault-redirect", "vault", "wiki-redirect", "wiki"],
   ]);
+  expect(config.virtualServers.map(({ site }) => site)).toEqual([
+    ...[undefined, "application", "application"],
+    ...["vault", "vault", "wiki", "wiki"],
+  ]);
   const { rows = [], settings, expect: expected = [] } = front.activation!.deployment;
+  expect(rows.map(({ site }) => site)).toEqual([undefined, undefined, undefined, undefined, "vault"]);
+  expect(settings!.files.map(({ site }) => site)).toEqual(["vault"]);
   expect(rows.map(({ code }) => code)).toEqual([
     ...["media-permissions", "avatar", "web-application", "public-urls"],
     "vault-public-urls",

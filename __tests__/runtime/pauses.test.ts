@@ -154,10 +154,10 @@ test("programs get the virtual server's own response, whatever refuses them, and
   await own.close();
 });
 
-test("the maintenance of another virtual server changes nothing; without an end it says a minute", async () => {
-  order({ maintenance: [{ server: "other", closesTunnels: true }] });
+test("the maintenance of another site changes nothing; without an end it says a minute", async () => {
+  order({ maintenance: [{ site: "other", closesTunnels: true }] });
   expect(await statuses([["GET", "/web"]])).toEqual(["GET /web 200"]);
-  order({ maintenance: [{ server: "application", closesTunnels: true }] });
+  order({ maintenance: [{ site: "application", closesTunnels: true }] });
   const response = await exchange(front.plainPort, "GET /web HTTP/1.1\r\nHost: a\r\n\r\n");
   expect([response.status, response.headers["retry-after"]]).toEqual([503, "60"]);
 });

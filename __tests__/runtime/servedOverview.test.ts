@@ -238,12 +238,12 @@ test.each<[PauseOrder, string[]]>([
     {
       maintenance: [
         { until: UNTIL, closesTunnels: true },
-        { server: "b", message: "Later.", closesTunnels: true },
+        { site: "b", message: "Later.", closesTunnels: true },
       ],
     },
     [
-      "Every virtual server is in maintenance until 2026-03-01 12:30:05 UTC",
-      "Virtual server b is in maintenance until `portico maintenance off`: Later.",
+      "Every site is in maintenance until 2026-03-01 12:30:05 UTC",
+      "Site b is in maintenance until `portico maintenance off`: Later.",
     ],
   ],
   [{ maintenance: [], quiesce: { ...QUIESCE, refuses: false } }, []],
@@ -251,6 +251,10 @@ test.each<[PauseOrder, string[]]>([
   [
     { maintenance: [], quiesce: { ...QUIESCE, reads: true } },
     ["All requests are refused while a command runs"],
+  ],
+  [
+    { maintenance: [], quiesce: { ...QUIESCE, site: "b" } },
+    ["Requests that write to site b are refused while a command runs"],
   ],
 ])("an order of %j is %j", async (pauses, said) => {
   expect((await overviewOf({ pauses }).now()).pauses).toEqual(said);

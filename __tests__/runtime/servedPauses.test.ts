@@ -79,7 +79,7 @@ test("a maintenance whose end another command finds to be over ends", async () =
 
 const codes = (outcome: Awaited<ReturnType<ServedPauses["list"]>>): string =>
   outcome.ok ? outcome.value.message : outcome.problems.map(({ code, path }) => `${code} ${path}`).join();
-const UNKNOWN = "control.unknown-server --server";
+const UNKNOWN = "control.unknown-site --site";
 const ENDED = "maintenance has ended";
 
 test.each<
@@ -95,30 +95,30 @@ test.each<
   [["a", "b"], undefined, ENDED, []],
   [[undefined, "b"], "b", ENDED, [undefined]],
 ])("with a maintenance of %j, the response to the end of that of %s: %s", async (before, off, said, left) => {
-  for (const server of before) expect((await served.begin({}, server)).ok).toBe(true);
+  for (const site of before) expect((await served.begin({}, site)).ok).toBe(true);
   lines = [];
   expect(codes(await served.end(off))).toBe(said);
   const { value } = (await served.list()) as unknown as {
-    value: { pauses: { maintenance: { server?: string }[] } };
+    value: { pauses: { maintenance: { site?: string }[] } };
   };
-  expect(value.pauses.maintenance.map(({ server }) => server)).toEqual(left);
+  expect(value.pauses.maintenance.map(({ site }) => site)).toEqual(left);
   const over = before
     .filter((one) => !left.includes(one))
     .map((one) => `"${one}" is no longer in maintenance`);
-  expect(lines).toEqual(over.map((text) => `warn virtual server ${text}`));
+  expect(lines).toEqual(over.map((text) => `warn site ${text}`));
 });
 
 test("which name is wrong is said, and what to give", async () => {
-  const unknown = { message: "is not the name of a virtual server", received: '"c"', allowed: "a, b" };
+  const unknown = { message: "is not the name of a site", received: '"c"', allowed: "a, b" };
   expect(await served.begin({}, "c")).toMatchObject({ problems: [unknown] });
   expect(await served.end("c")).toMatchObject({ problems: [unknown] });
   expect(codes(await served.begin({}))).toBe(
-    "every virtual server is in maintenance: requests get 503 until `portico maintenance off`",
+    "every site is in maintenance: requests get 503 until `portico maintenance off`",
   );
   expect(codes(await served.begin({ until: Date.UTC(2099, 4, 17) }, "a"))).toBe(
-    'virtual server "a" is in maintenance: requests get 503 until 2099-05-17T00:00:00.000Z',
+    'site "a" is in maintenance: requests get 503 until 2099-05-17T00:00:00.000Z',
   );
-  const alone = "has no separate maintenance: all virtual servers are in maintenance, or only others";
+  const alone = "has no separate maintenance: all sites are in maintenance, or only others";
   expect(await served.end("b")).toMatchObject({
     problems: [
       { message: alone, received: '"b"', fix: expect.stringContaining("`portico maintenance off`") },

@@ -130,7 +130,7 @@ test("what is not as it should be comes first, the worst before the rest", () =>
     "error: Reload refused; the current config stays in force: listeners[0].port is taken",
     "warn: Upstream web: its server http://10.0.0.8:8000 is down: refused",
     "warn: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days",
-    "warn: Every virtual server is in maintenance",
+    "warn: Every site is in maintenance",
   ]);
 });
 
@@ -363,9 +363,9 @@ test("as words", () => {
 Error: |Reload refused; the current config stays in force: listeners[0].port is taken. |
 Take another.|Warning: |Upstream web: its server http://10.0.0.8:8000 is down: refused. |
 Look at the application&#39;s own log, and whether it listens there.|Warning: |The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days. |
-Wait.|Warning: |Every virtual server is in maintenance.|(Traffic)|Requests|31.4|/s|
-48 connections open|10/s|(Requests a second in the last 15 min: 31.4 now, 31.4 at most)|
-15 min ago|now|Bytes|8.4 MB|/s in |2.1 MB|/s out|50 B/s|(Bytes a second in the last 15 min: 8.4 MB in and 2.1 MB out now, 8.4 MB in and 2.1 MB out at most)|
+Wait.|Warning: |Every site is in maintenance.|(Traffic)|Requests|31.4|/s|48 connections open|
+10/s|(Requests a second in the last 15 min: 31.4 now, 31.4 at most)|15 min ago|now|
+Bytes|8.4 MB|/s in |2.1 MB|/s out|50 B/s|(Bytes a second in the last 15 min: 8.4 MB in and 2.1 MB out now, 8.4 MB in and 2.1 MB out at most)|
 15 min ago|now|In progress |6|Requests in progress, the oldest first|Request|Progress|
 Rate|Age|↑|Upload |/files/…/|report.pdf|PUT · 192.0.2.7 · rclone/v1|(Upload of report.pdf)|
 70 %|70 %, 700 B of 1 kB|5 kB/s|1 min 1 s|↓|Download |/files/…/|report.pdf|PUT · 192.0.2.7 · rclone/v1|
@@ -394,7 +394,7 @@ warning: Upstream web: its server http://10.0.0.8:8000 is down: refused
   fix: Look at the application's own log, and whether it listens there.
 warning: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days
   fix: Wait.
-warning: Every virtual server is in maintenance
+warning: Every site is in maintenance
 
            NOW       LAST 15 MIN                                    PEAK
 requests   31.4/s    ············································█  8/s

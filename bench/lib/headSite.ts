@@ -167,7 +167,7 @@ export async function startHeadSite(
   const alive = (): boolean => child.exitCode === null && child.signalCode === null;
   if (!(await accepting(ports[1]!, alive)))
     throw new Error(`portico does not start:\n${readFileSync(output, "utf8")}`);
-  const pause = await run([...portico, "maintenance", "on", "--server", "paused"], {
+  const pause = await run([...portico, "maintenance", "on", "--site", "paused"], {
     env: env,
     limitMs: 30_000,
   });

@@ -237,7 +237,7 @@ const CASES = Array.from<
   ],
   [
     "a maintenance",
-    { pauses: { maintenance: [{ server: "web", since: 0, until: 60_000 }] } },
+    { pauses: { maintenance: [{ site: "web", since: 0, until: 60_000 }] } },
     { pauses: "warning" },
     [
       "pauses",

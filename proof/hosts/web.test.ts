@@ -62,7 +62,7 @@ run.each([
     test("is closed by command, over a crash and an apply, and while a command runs", async () => {
       const portico = "/var/lib/portico/deployment/command";
       const before = await status();
-      expect(await host.must(`${portico} maintenance on`)).toMatch(/^every virtual server is in maintenance/);
+      expect(await host.must(`${portico} maintenance on`)).toMatch(/^every site is in maintenance/);
       expect(await status()).toBe("503");
       await host.must("systemctl kill --signal=KILL --kill-whom=main portico.service");
       const started = async (): Promise<boolean> => (await status()) !== "000";

@@ -114,7 +114,7 @@ function statusFrom(localAddress: string): Promise<number> {
 test("maintenance holds over a worker's death, a reload, an upgrade and a crash, and lets administrators in", async () => {
   await start(await installedRuntime());
   const soon = await cli("maintenance", "on", "--until", "2h", "--message", "Back soon");
-  expect(soon).toMatch(/^0 every virtual server is in maintenance: requests get 503 until \S+Z\n$/);
+  expect(soon).toMatch(/^0 every site is in maintenance: requests get 503 until \S+Z\n$/);
   expect([await statuses(), await statusFrom("127.0.0.9")]).toEqual(["503", 200]);
   const workers = portico.workers();
   for (const pid of workers) process.kill(pid, "SIGKILL");
@@ -131,9 +131,7 @@ test("maintenance holds over a worker's death, a reload, an upgrade and a crash,
   await start();
   expect([await statuses(), await statusFrom("127.0.0.9")]).toEqual(["503", 200]);
   const live = await cli("check", "--live", portico.configFile);
-  expect(live).toMatch(
-    /^1 FAIL .* seen not probed \| cause: virtual server "only" is in maintenance: `portico maint/,
-  );
+  expect(live).toMatch(/^1 FAIL .* seen not probed \| cause: site "only" is in maintenance: `portico maint/);
   portico.rewrite({ ...config(), maintenance: { allow: ["127.0.0.1"] } });
   expect(await cli("reload")).toMatch(/^0 /);
   expect(await cli("check", "--live", portico.configFile)).toMatch(/^0 PASS /);
@@ -145,7 +143,7 @@ test("maintenance holds over a worker's death, a reload, an upgrade and a crash,
   expect(existsSync(join(folder, "pauses.json"))).toBe(false);
 });
 
-test("it ends when it is time, closes WebSockets after the grace, and knows the names of virtual servers", async () => {
+test("it ends when it is time, closes WebSockets after the grace, and knows the names of sites", async () => {
   await start();
   const client = await connectTo(port);
   client.send(
@@ -153,16 +151,14 @@ test("it ends when it is time, closes WebSockets after the grace, and knows the 
   );
   await client.receives("x\r\n\r\n");
   const begun = performance.now();
-  expect(await cli("maintenance", "on", "--server", "only", "--until", "3s")).toMatch(
-    /^0 virtual server "only" is/,
-  );
+  expect(await cli("maintenance", "on", "--site", "only", "--until", "3s")).toMatch(/^0 site "only" is/);
   await client.receives("\x88\x02\x03\xf4");
   expect(performance.now() - begun).toBeGreaterThan(290);
   client.socket.destroy();
   expect(await statuses()).toBe("503");
-  const wrong = await cli("maintenance", "on", "--server", "other");
+  const wrong = await cli("maintenance", "on", "--site", "other");
   expect(wrong).toMatch(
-    /^1 --server: is not the name of a virtual server \[control\.unknown-server\]\n.*"other"\n.*only\n/,
+    /^1 --site: is not the name of a site \[control\.unknown-site\]\n.*"other"\n.*only\n/,
   );
   await eventually(async () => (await cli("maintenance")) === "0 no request is refused\n", "for its end");
   await eventually(

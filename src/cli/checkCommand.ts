@@ -3,11 +3,15 @@ import path from "node:path";
 import {
   type Deployment,
   DEPLOYMENT_FILE,
+  entriesOfSite,
   formatProblem,
   parseDeploymentText,
   type Problem,
   type ProxyConfig,
   type Result,
+  serversWithUpstream,
+  siteNotIn,
+  siteOf,
 } from "../model/index.js";
 import { loadConfig } from "../runtime/load/loadConfig.js";
 import { readParsed } from "../runtime/load/files.js";
@@ -20,6 +24,7 @@ import { checkedServer, seeUpstreamServers } from "../host/diagnosis/upstreamSer
 import { isElsewhere } from "../host/diagnosis/hostFacts.js";
 import { imageFor } from "../host/diagnosis/imageFile.js";
 import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
+import { refuseSite, rowsOfSite, textBySite } from "./sites.js";
 import { previewConfig } from "./previewConfig.js";
 import { checkStoredSettings, type DatabaseFlags } from "./storedSettingsOptions.js";
 
@@ -61,6 +66,7 @@ export interface LiveOptions extends DatabaseFlags {
   readonly insecure: boolean;
   readonly timeoutMs: number;
   readonly control: string;
+  readonly site?: string;
 }
 
 /**
@@ -72,21 +78,24 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
   const moved = document.ok ? previewed(document.value, options.portOffset) : document;
   if (!moved.ok) return refused(source, moved.problems, options, output);
   const config = moved.value;
+  const unknown = siteNotIn(config, options.site);
+  if (unknown !== undefined) return refuseSite(unknown, options.json, output);
   const deployment = await deploymentOf(source, options.deployment);
   if (!deployment.ok) return refused(source, deployment.problems, options, output);
   const expect = deployment.value?.expect;
   const { imagePath } = options;
   const image = imagePath === undefined ? await imageFor(config, expect, source.root) : { imagePath };
   const { connect } = options;
-  const rows = expectedResponses(config, {
+  const all = expectedResponses(config, {
     ...options,
     asClients: connect !== undefined && isElsewhere(connect),
     ...(expect === undefined ? {} : { expect }),
     ...image,
   });
+  const rows = rowsOfSite(all, config, options.site);
   const [responses, stored, servers] = await Promise.all([
     checkLive(withoutPaused(rows, config, await pausesHere(options)), options),
-    checkStoredSettings(deployment.value, options),
+    checkStoredSettings(ofSite(deployment.value, options.site), options),
     checkServers(config, options),
   ]);
   const checked = [...responses, ...servers.rows];
@@ -107,7 +116,7 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
       }),
     );
   } else {
-    output.out(checked.map((row) => `${formatChecked(row)}\n`).join(""));
+    output.out(textBySite(checked, (row) => `${formatChecked(row)}\n`));
     const what = servers.rows.length === 0 ? "responses" : "responses and servers";
     output.out(`${source.file}: ${checked.length - failed} of ${checked.length} ${what} as expected\n`);
     if (servers.why !== undefined)
@@ -123,6 +132,13 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
   return ok ? EXIT.ok : EXIT.failed;
 }
 
+/** The same with the settings of one site only. */
+function ofSite(deployment: Deployment | undefined, site: string | undefined): Deployment | undefined {
+  const files = entriesOfSite(deployment?.settings?.files ?? [], site);
+  const settings = deployment?.settings && files.length > 0 ? { ...deployment.settings, files } : undefined;
+  return deployment && { ...deployment, settings };
+}
+
 /** A preview has no control socket, and another machine none of the host's addresses. */
 const isHere = ({ connect, portOffset }: LiveOptions): boolean =>
   portOffset === 0 && (connect === undefined || !isElsewhere(connect));
@@ -135,10 +151,19 @@ async function checkServers(
   config: ProxyConfig,
   options: LiveOptions,
 ): Promise<{ readonly rows: readonly CheckedResponse[]; readonly why?: string }> {
-  const { control, timeoutMs } = options;
+  const { control, timeoutMs, site } = options;
   const seen = isHere(options) ? await seeUpstreamServers(config, control, timeoutMs) : undefined;
   if (seen === undefined) return { rows: [] };
-  return "why" in seen ? { rows: [], why: seen.why } : { rows: seen.map(checkedServer) };
+  if ("why" in seen) return { rows: [], why: seen.why };
+  const rows = seen.flatMap((server) => {
+    const sites = serversWithUpstream(config, server.upstream).map(siteOf);
+    if (site !== undefined && !sites.includes(site)) return [];
+    const [own, ...others] = new Set(sites);
+    return others.length === 0 && own !== undefined
+      ? { ...checkedServer(server), site: own }
+      : checkedServer(server);
+  });
+  return { rows: rowsOfSite(rows, config) };
 }
 
 /** The host's deployment, if the config is the one that it names. */

@@ -22,6 +22,7 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
   portOffset: number;
   insecure?: boolean;
   timeout: number;
+  site?: string;
   control: string;
 }
 
@@ -39,6 +40,7 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
     .option("--sarif", "with --against, print the outcome as SARIF 2.1.0, which code hosts show")
     .optionsGroup("Options of --live:")
     .option("--live", "probe the running front end, and compare its responses with the expected ones")
+    .option("--site <NAME>", "only responses and servers of this site")
     .option("--connect <HOST>", "address to connect to (default: loopback, or the listener's own address)")
     .option(
       "--host <NAME>",
@@ -109,6 +111,7 @@ const CONFLICTS = [
 ] as const;
 
 const LIVE_ONLY = [
+  { key: "site", flag: "--site" },
   { key: "connect", flag: "--connect" },
   { key: "host", flag: "--host" },
   { key: "imagePath", flag: "--image-path" },
@@ -143,6 +146,7 @@ Examples:
   portico check --no-files ./portico.json                 on a machine without the TLS files
   portico check --against main.json ./portico.json        the access that a change opens
   portico check --live                                    on the host itself
+  portico check --live --site vault
   portico check --live --connect 192.0.2.10               from another machine
   portico check --live --port-offset 10000                a running \`portico preview\`
   portico check --live --no-insecure --host files.example.org

@@ -12,6 +12,7 @@ import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { sourceOf } from "./document.js";
 import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";
+import { refuseSite, rowsOfSite, textBySite } from "./sites.js";
 import { PASSWORD_VARIABLE } from "./storedSettingsOptions.js";
 
 interface DoctorFlags {
@@ -27,6 +28,7 @@ interface DoctorFlags {
   json?: boolean;
   elsewhere?: boolean;
   root?: string;
+  site?: string;
 }
 
 export function addDoctor(program: Command, output: Output, done: (code: number) => void): void {
@@ -37,6 +39,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     .option("--config <FILE>", "the config (default: the one that the deployment names)")
     .option("--root <DIR>", "check only the files of a host below this directory, and no running service")
     .option("--elsewhere", "check only over the network, because this machine is not the host")
+    .option("--site <NAME>", "only rows of the host and of this site")
     .option("--host <NAME>", "name or address that clients use (default: the first one of the deployment)")
     .option("--connect <ADDRESS>", "address to connect to (default: loopback; with --elsewhere, the host)")
     .option(
@@ -70,6 +73,7 @@ a process belongs to.
 
 Examples:
   portico doctor
+  portico doctor --site vault
   portico doctor --public-address 198.51.100.7      can the LAN reach the host by its public address?
   portico doctor --root ./out/host                  are config and settings below ./out/host right?
   portico doctor --elsewhere --config portico.json --deployment deployment.json --host files.example.org
@@ -95,6 +99,7 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
     control: CONTROL_SOCKET,
+    site: flags.site,
     // Another program that has this code cannot be started in its place.
     ...(runningPrograms()[1].endsWith(".mjs") ? { programs: runningPrograms() } : {}),
     ...(flags.config === undefined ? {} : { configFile: sourceOf(flags.config, undefined).file }),
@@ -111,13 +116,17 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
   const ownDeployment = options.place === "host" && isDefault;
   const activated = ownDeployment ? await seeDrift() : undefined;
   const gathered = await gather({ ...options, ...(activated === undefined ? {} : { activated }) });
-  const rows = gathered.ok ? diagnose(gathered.value) : unreadable(gathered.problems, activated?.drift);
+  const [first] = gathered.ok ? [] : gathered.problems;
+  if (first?.code === "control.unknown-site") return refuseSite(first, flags.json, output);
+  const rows = gathered.ok
+    ? rowsOfSite(diagnose(gathered.value), gathered.value.config, flags.site)
+    : unreadable(gathered.problems, activated?.drift);
   const failed = rows.filter(({ status }) => status === "failed").length;
   const open = rows.filter(({ status, notAsked }) => status === "unknown" && notAsked !== true).length;
   output.out(
     flags.json === true
       ? json({ ok: failed + open === 0, rows })
-      : `${rows.map(formatRow).join("")}${summary(rows)}\n`,
+      : `${textBySite(rows, formatRow)}${summary(rows)}\n`,
   );
   if (failed > 0) return EXIT.failed;
   return open > 0 ? EXIT.unknown : EXIT.ok;

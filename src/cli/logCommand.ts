@@ -5,17 +5,19 @@ import { type Followed, LogFollower } from "../host/diagnosis/logFollower.js";
 import { matcherOf } from "../host/diagnosis/logFilter.js";
 import { CIDR } from "../model/fields.js";
 import { problem } from "../model/problem.js";
+import { siteNotIn } from "../model/config/sites.js";
 import { accepting } from "../model/textRule.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryJson, entryText } from "./logText.js";
 import { duration, wholeNumber } from "./options.js";
 import { EXIT, type Output, refusal } from "./output.js";
+import { refuseSite } from "./sites.js";
 
 interface LogFlags {
   config?: string;
   root?: string;
   route?: string;
-  server?: string;
+  site?: string;
   status?: (status: number) => boolean;
   client?: string;
   method?: string;
@@ -34,7 +36,7 @@ export function addLog(program: Command, output: Output, done: (code: number) =>
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
     .option("--root <DIR>", "directory to use as the host's /, for the default config and the logs")
     .option("--route <NAME>", "only requests of this route")
-    .option("--server <NAME>", "only requests to this virtual server")
+    .option("--site <NAME>", "only requests to this site")
     .option("--status <STATUS>", "only these statuses: 404, 5xx, or a list such as 404,5xx", statuses)
     .option("--client <CIDR>", "only requests from this address or range", range)
     .option("--method <METHOD>", "only requests with this method")
@@ -56,11 +58,12 @@ const HELP = `
 The command reads both formats of access logs, combined and JSON. It prints the time, status, request, bytes and client
 of each line; for a JSON log also the duration, virtual server, route, upstream server, error token (\`portico why\`
 explains it) and request id. If several routes share a combined log, --route selects lines by their path. In error
-logs, --since and --client select lines, --route and --server select logs, and --status and --method have no effect.
+logs, --since and --client select lines, --route and --site select logs, and --status and --method have no effect.
 
 Examples:
   portico log
   portico log --status 5xx --errors
+  portico log --site vault --since 10m
   portico log --route files --client 10.0.0.0/8 --since 10m --no-follow`;
 
 async function log(flags: LogFlags, output: Output): Promise<number> {
@@ -73,7 +76,9 @@ async function log(flags: LogFlags, output: Output): Promise<number> {
   const config = document.value;
   const { logs, streams } = logsOfConfig(config, root);
   const shown = logs.filter(({ kind }) => kind === "access" || flags.errors === true);
-  const unknown = unknownName(flags, config);
+  const noSite = siteNotIn(config, flags.site);
+  if (noSite !== undefined) return refuseSite(noSite, flags.json, output);
+  const unknown = unknownRoute(flags, config);
   if (unknown !== undefined) {
     output.err(`error: ${unknown}\n`);
     return EXIT.usage;
@@ -112,13 +117,10 @@ const toStreams = (streams: readonly string[]): string =>
 const streamFix = (streams: readonly string[]): { readonly fix?: string } =>
   streams.length === 0 ? {} : { fix: "Use `journalctl -u portico`, or the logs of the container's engine." };
 
-function unknownName(
-  { route, server }: LogFlags,
+function unknownRoute(
+  { route }: LogFlags,
   { virtualServers }: Parameters<typeof logsOfConfig>[0],
 ): string | undefined {
-  const servers = virtualServers.map(({ name }) => name);
-  if (server !== undefined && !servers.includes(server))
-    return `no virtual server is named ${server}; the config has ${servers.join(", ")}`;
   const routes = virtualServers.flatMap(({ routes: all }) => all.map(({ name }) => name));
   if (route !== undefined && !routes.includes(route))
     return `no route is named ${route}; the config has ${[...new Set(routes)].join(", ")}`;

@@ -9,7 +9,7 @@ interface Flags {
   control: string;
   timeout: number;
   json?: boolean;
-  server?: string;
+  site?: string;
   until?: number;
   message?: string;
 }
@@ -20,7 +20,7 @@ export function addMaintenance(program: Command, output: Output, done: (code: nu
     .description("respond with 503 to all requests except those of administrators, for a while");
   withControl(maintenance.command("on"))
     .description("begin a maintenance, or change its end or message")
-    .option("--server <NAME>", "name of a virtual server of the config (default: all of them)")
+    .option("--site <NAME>", "only this site (default: all of them)")
     .option(
       "--until <TIME>",
       "end of the maintenance: 14:30, 2026-05-17T14:30, or a duration such as 30m",
@@ -37,30 +37,27 @@ over a reload, an upgrade and a crash. \`portico maintenance off\`, the time of 
 
 Examples:
   portico maintenance on --until 14:30 --message "We are moving to a larger disk."
-  portico maintenance on --server application`,
+  portico maintenance on --site vault`,
     )
-    .action(async ({ server, until, message: text, ...flags }: Flags) => {
+    .action(async ({ site, until, message: text, ...flags }: Flags) => {
       const begin = {
         ...(until === undefined ? {} : { until }),
         ...(text === undefined ? {} : { message: text }),
       };
-      await change({ ...(server === undefined ? {} : { server }), begin }, flags);
+      await change({ ...(site === undefined ? {} : { site }), begin }, flags);
     });
   withControl(maintenance.command("off"))
     .description("end the maintenance")
-    .option("--server <NAME>", "end only the maintenance of this virtual server")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  portico maintenance off\n  portico maintenance off --server application",
-    )
-    .action(async ({ server, ...flags }: Flags) => change(server === undefined ? {} : { server }, flags));
+    .option("--site <NAME>", "end only the maintenance of this site")
+    .addHelpText("after", "\nExamples:\n  portico maintenance off\n  portico maintenance off --site vault")
+    .action(async ({ site, ...flags }: Flags) => change(site === undefined ? {} : { site }, flags));
   withControl(maintenance.command("status", { isDefault: true }))
     .description("show which requests are refused, and until when")
     .addHelpText("after", "\nExamples:\n  portico maintenance status\n  portico maintenance status --json")
     .action(async (flags: Flags) => done(await status(flags, output)));
 
   async function change(
-    request: { readonly server?: string; readonly begin?: { until?: number; message?: string } },
+    request: { readonly site?: string; readonly begin?: { until?: number; message?: string } },
     { control, timeout, json: asJson }: Flags,
   ): Promise<void> {
     const outcome = await askMaster(control, { command: "maintenance", ...request }, timeout * 1000);
@@ -85,19 +82,20 @@ async function status({ control, timeout, json: asJson }: Flags, output: Output)
 }
 
 function statusText({ maintenance, quiesce }: ListedPauses): string {
-  const rows = maintenance.map(({ server, since, until, message: text }) => [
-    server ?? "all",
+  const rows = maintenance.map(({ site, since, until, message: text }) => [
+    site ?? "all",
     new Date(since).toISOString(),
     until === undefined ? "off" : new Date(until).toISOString(),
     text ?? "",
   ]);
-  const table = rows.length === 0 ? [] : tableText([["SERVER", "SINCE", "UNTIL", "MESSAGE"], ...rows]);
+  const table = rows.length === 0 ? [] : tableText([["SITE", "SINCE", "UNTIL", "MESSAGE"], ...rows]);
   const lines = [...table, ...(quiesce === undefined ? [] : [quiesceText(quiesce)])];
   return lines.length === 0 ? "no request is refused\n" : lines.join("");
 }
 
-function quiesceText({ since, refusesSince, reads, writes }: ListedQuiesce): string {
-  const what = reads ? "requests" : "requests that write";
+function quiesceText({ since, refusesSince, reads, site, writes }: ListedQuiesce): string {
+  const to = site === undefined ? "" : ` to site ${site}`;
+  const what = `${reads ? "requests" : "requests that write"}${to}`;
   if (refusesSince !== undefined)
     return `${reads ? "all " : ""}${what} have been refused since ${new Date(refusesSince).toISOString()} (portico quiesce)\n`;
   return `portico quiesce has been waiting since ${new Date(since).toISOString()} for ${what} to end: ${writes}\n`;

@@ -25,6 +25,7 @@ interface Flags {
   slow: "give-up" | "cut";
   limit: number;
   reads?: boolean;
+  site?: string;
 }
 
 export function addQuiesce(program: Command, output: Output, done: (code: number) => void): void {
@@ -66,6 +67,7 @@ export function addQuiesce(program: Command, output: Output, done: (code: number
         .default(HOUR_MS, "1h"),
     )
     .option("--reads", "refuse requests that read, too")
+    .option("--site <NAME>", "only requests to this site (default: all of them)")
     .addHelpText(
       "after",
       `
@@ -88,6 +90,7 @@ changed; 126 and 127 if the command cannot be run.
 
 Examples:
   portico quiesce -- restic backup /srv/sync
+  portico quiesce --site vault -- tar -czf vault.tar.gz /srv/vaultwarden
   portico quiesce --slow cut --wait 2h --limit 4h -- /usr/local/sbin/snapshot`,
     )
     .action(async (command: string[], flags: Flags) => done(await quiesce(command, flags, output)));
@@ -136,8 +139,8 @@ class Held {
   constructor(private readonly flags: Flags) {}
 
   begin(): Promise<ControlOutcome> {
-    const { reads, limit, refuse, minimumRate, slow } = this.flags;
-    const begin = { reads: reads === true, minimumRate, cutsSlow: slow === "cut", refuseMs: refuse };
+    const { reads, site, limit, refuse, minimumRate, slow } = this.flags;
+    const begin = { reads: reads === true, site, minimumRate, cutsSlow: slow === "cut", refuseMs: refuse };
     return this.ask({ begin: { ...begin, limitMs: limit } });
   }
 

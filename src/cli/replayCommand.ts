@@ -2,9 +2,17 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { originOf, Replay } from "../host/diagnosis/replay.js";
 import { type FileCount, readInto } from "../host/diagnosis/replayFile.js";
 import { type Replayed, replayText } from "../host/diagnosis/replayText.js";
-import { type Problem, problem, type ProxyConfig, type Scheme } from "../model/index.js";
+import {
+  type Problem,
+  problem,
+  type ProxyConfig,
+  type Scheme,
+  serversOfSite,
+  siteNotIn,
+} from "../model/index.js";
 import { readDocument, sourceOf } from "./document.js";
 import { EXIT, json, type Output, problemsText } from "./output.js";
+import { refuseSite } from "./sites.js";
 
 interface ReplayFlags {
   config: string;
@@ -12,6 +20,7 @@ interface ReplayFlags {
   againstLog?: boolean;
   root?: string;
   host?: string;
+  site?: string;
   scheme?: Scheme;
   allow: Allowed;
   showSecrets?: boolean;
@@ -37,9 +46,10 @@ export function addReplay(program: Command, output: Output, done: (code: number)
       ).conflicts("against"),
     )
     .option("--root <DIR>", "directory to use as the host's /, for the default config")
+    .option("--site <NAME>", "only requests that reach this site, with either config")
     .option(
       "--host <NAME>",
-      "host of the requests in combined logs (default: the name of the only application)",
+      "host of the requests in combined logs (default: the name of the only application, or of the site)",
     )
     .addOption(
       new Option(
@@ -76,6 +86,7 @@ usage.
 Examples:
   portico replay /var/log/portico/access.log* --config ./portico.json
   portico replay access.log.gz --config new.json --against old.json --json
+  portico replay access.log --config new.json --site vault
   portico replay /var/log/nginx/access.log --config portico.json --against-log --host files.example.org`;
 
 async function replay(logs: readonly string[], flags: ReplayFlags, output: Output): Promise<number> {
@@ -88,7 +99,16 @@ async function replay(logs: readonly string[], flags: ReplayFlags, output: Outpu
   const before =
     flags.againstLog === true ? undefined : await configOf(sourceOf(flags.against, flags.root).file);
   if (before !== undefined && "problems" in before) return refused(before.file, before.problems);
-  const origin = originOf(before?.config ?? after.config, flags);
+  const { site } = flags;
+  const configs = before === undefined ? [after.config] : [before.config, after.config];
+  const unknown = siteNotIn(
+    { virtualServers: configs.flatMap(({ virtualServers }) => virtualServers) },
+    site,
+  );
+  if (unknown !== undefined) return refuseSite(unknown, flags.json, output);
+  const servers =
+    site === undefined ? undefined : new Set(configs.flatMap((one) => [...serversOfSite(one, site)]));
+  const origin = originOf(configs[0]!, { ...flags, servers });
   // Where each line names its host, no choice is needed.
   const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
   const run = new Replay({
@@ -96,6 +116,7 @@ async function replay(logs: readonly string[], flags: ReplayFlags, output: Outpu
     after: after.config,
     origin: assumed,
     secrets: flags.showSecrets === true,
+    servers,
   });
   const files: FileCount[] = [];
   for (const log of logs) {

@@ -1,7 +1,16 @@
 import path from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { editByHand, planByHand, type PlannedEdits } from "../host/activation/index.js";
-import { DEPLOYMENT_FILE, formatProblem, parseDeploymentText, problem, type Result } from "../model/index.js";
+import {
+  DEPLOYMENT_FILE,
+  entriesOfSite,
+  formatProblem,
+  OWN_SITE,
+  parseDeploymentText,
+  problem,
+  type Result,
+  unknownSite,
+} from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import { readParsed } from "../runtime/load/files.js";
 import { problemCount } from "../runtime/supervisor/masterReport.js";
@@ -19,6 +28,7 @@ interface SettingsFlags {
   file?: ReadonlyMap<string, string>;
   json?: boolean;
   dryRun?: boolean;
+  site?: string;
 }
 
 /** `portico settings apply` and `portico settings show`. */
@@ -46,6 +56,7 @@ function withFiles(command: Command): Command {
       "another path for a settings file of the deployment; may be given several times",
       namedFile,
     )
+    .option("--site <NAME>", "only the settings files of this site")
     .option("--root <DIR>", "directory to use as the host's /, for the deployment and the settings files")
     .option("--json", "print the outcome as JSON");
 }
@@ -78,7 +89,7 @@ the application's database and take priority: \`portico check --live\` looks for
 
 Examples:
   portico settings show
-  portico settings show --json`;
+  portico settings show --site vault --json`;
 
 async function applySettings(flags: SettingsFlags, output: Output): Promise<number> {
   const planned = await planOf(flags);
@@ -130,18 +141,24 @@ async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
   if (settings === undefined) {
     return { ok: false, problems: [problem("settings.not-deployed", file, "has no application settings")] };
   }
+  const unknown = unknownSite(
+    flags.site,
+    settings.files.map(({ site = OWN_SITE }) => site),
+  );
+  if (unknown !== undefined) return { ok: false, problems: [unknown] };
+  const wanted = entriesOfSite(settings.files, flags.site);
   const given = flags.file ?? new Map<string, string>();
-  const names = settings.files.map(({ name }) => name);
-  const unknown = [...given.keys()].filter((name) => !names.includes(name));
-  if (unknown.length > 0) {
+  const names = wanted.map(({ name }) => name);
+  const others = [...given.keys()].filter((name) => !names.includes(name));
+  if (others.length > 0) {
     const allowed = names.join(", ");
     const message = "is not a settings file of the deployment";
-    const problems = unknown.map((received) =>
+    const problems = others.map((received) =>
       problem("config.unknown-reference", "--file", message, { received, allowed }),
     );
     return { ok: false, problems };
   }
-  const files = settings.files.map((one) => {
+  const files = wanted.map((one) => {
     const named = given.get(one.name);
     return named === undefined ? one : { ...one, path: path.relative(root, path.resolve(named)) };
   });
@@ -156,8 +173,14 @@ function refuse(plan: SettingsPlan, flags: SettingsFlags, output: Output): numbe
   return EXIT.failed;
 }
 
-function described({ source: { name, kind }, path: file, findings, notes, changed }: PlannedFile): object {
-  return { name, kind, path: file, changed, items: findings, notes };
+function described({
+  source: { name, site, kind },
+  path: file,
+  findings,
+  notes,
+  changed,
+}: PlannedFile): object {
+  return { name, site, kind, path: file, changed, items: findings, notes };
 }
 
 function appliedText(file: PlannedFile): string {

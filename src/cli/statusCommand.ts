@@ -10,21 +10,24 @@ interface Flags {
   timeout: number;
   json?: boolean;
   watch?: boolean;
+  site?: string;
 }
 
 export function addStatus(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("status"))
     .description("show traffic, transfers, upstream servers, certificates and the last errors")
+    .option("--site <NAME>", "only transfers, upstream servers and certificates of this site")
     .option("--watch", "refresh each second, until Ctrl-C")
     .addHelpText(
       "after",
       `
 The first lines name each fault and its fix. The command shows the facts of the status page, with the
 whole address of each client. It shows the route's path and the name of the file, but no other part of a path and no
-query.
+query. Traffic and the last errors are those of all sites.
 
 Examples:
   portico status
+  portico status --site vault
   portico status --watch
   portico status --json | jq '.overview.transfers'`,
     )
@@ -36,7 +39,7 @@ Examples:
 
 async function show(flags: Flags, output: Output, before = ""): Promise<number> {
   const { control, timeout, json: asJson } = flags;
-  const outcome = await askMaster(control, { command: "overview" }, timeout * 1_000);
+  const outcome = await askMaster(control, { command: "overview", site: flags.site }, timeout * 1_000);
   if (!outcome.ok) return printOutcome(outcome, "status", output, asJson);
   const { overview } = outcome.value;
   if (overview === undefined) {

@@ -97,12 +97,13 @@ function transfers({ transfers: all, moreTransfers }: Overview): string[] {
     durationText(one.ageMs),
     one.client,
     one.program,
+    one.site ?? "",
   ]);
   const more =
     moreTransfers === 0 ? [] : [`and ${plural(moreTransfers, "other request")}, which moved fewer bytes\n`];
   return [
     "\n",
-    ...tableText([["IN PROGRESS", "", "", "RATE", "AGE", "CLIENT", "PROGRAM"], ...rows]),
+    ...siteTable([["IN PROGRESS", "", "", "RATE", "AGE", "CLIENT", "PROGRAM"], ...rows]),
     ...more,
   ];
 }
@@ -129,17 +130,18 @@ function progressText({ kind, bytesIn, bytesOut, bytesTotal }: Transfer): string
 
 function servers({ upstreams }: Overview): string[] {
   if (upstreams.length === 0) return [];
-  const rows = upstreams.flatMap(({ name, servers: all }) =>
+  const rows = upstreams.flatMap(({ name, sites, servers: all }) =>
     all.map((one) => [
       name,
       one.url,
       stateOf(one),
       one.inProgress === undefined ? "" : String(one.inProgress),
       one.why ?? "",
+      sites?.join(", ") ?? "",
     ]),
   );
-  const why = rows.some((row) => row.at(-1) !== "") ? "WHY" : "";
-  return ["\n", ...tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS", why], ...rows])];
+  const why = rows.some((row) => row.at(-2) !== "") ? "WHY" : "";
+  return ["\n", ...siteTable([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS", why], ...rows])];
 }
 
 function stateOf(server: OverviewServer): string {
@@ -150,13 +152,23 @@ function stateOf(server: OverviewServer): string {
 
 function certificates({ certificates: all }: Overview): string[] {
   if (all.length === 0) return [];
-  const rows = all.map(({ names, issuer, source, daysLeft, notAfter }) => [
+  const rows = all.map(({ names, sites, issuer, source, daysLeft, notAfter }) => [
     names.join(", "),
     `${daysLeft < 0 ? "ended" : "ends"} ${daysText(daysLeft)}`,
     new Date(notAfter).toISOString().slice(0, 10),
     source === "temporary" ? `${issuer} (temporary)` : issuer,
+    sites?.join(", ") ?? "",
   ]);
-  return ["\n", ...tableText([["CERTIFICATE", "ENDS", "", "ISSUER"], ...rows])];
+  return ["\n", ...siteTable([["CERTIFICATE", "ENDS", "", "ISSUER"], ...rows])];
+}
+
+/** A table whose rows end in their site, which is its first column if any row has one. */
+function siteTable([head, ...rows]: readonly [
+  readonly string[],
+  ...(readonly string[][]),
+]): readonly string[] {
+  const all = [[...head, "SITE"], ...rows].map((row) => [row.at(-1)!, ...row.slice(0, -1)]);
+  return tableText(rows.some((row) => row.at(-1) !== "") ? all : all.map(([, ...row]) => row));
 }
 
 function event({ at, level, message, problems }: Overview["events"][number], now: number): string[] {

@@ -3,7 +3,15 @@ import { type ConfigLog, logsOfConfig } from "../host/diagnosis/configLogs.js";
 import { decisionSteps, type Step } from "../host/diagnosis/decisionSteps.js";
 import { findRequest, type FoundRequest } from "../host/diagnosis/why.js";
 import { ERROR_TOKENS, type ErrorToken } from "../model/errorTokens.js";
-import { formatProblem, type Problem, problem, ProblemError, type ProxyConfig } from "../model/index.js";
+import {
+  formatProblem,
+  type Problem,
+  problem,
+  ProblemError,
+  type ProxyConfig,
+  serversOfSite,
+  siteNotIn,
+} from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import { type Resolution, resolution } from "../model/resolution.js";
 import { numberOf, textOf } from "../host/diagnosis/logEntry.js";
@@ -11,11 +19,13 @@ import { shownText } from "../host/diagnosis/replayTexts.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryText, shownTarget } from "./logText.js";
 import { EXIT, json, type Output, refusal } from "./output.js";
+import { originOfSite, refuseSite } from "./sites.js";
 import { resolutionText } from "./resolveCommand.js";
 
 interface WhyFlags {
   config?: string;
   root?: string;
+  site?: string;
   log?: readonly string[];
   method: string;
   client?: string;
@@ -27,7 +37,10 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
   program
     .command("why")
     .description("explain a request, by its URL or its id: the rules that apply, and the outcome")
-    .argument("<URL|ID>", "an http or https URL, or a request id of a log or an error page")
+    .argument(
+      "<URL|ID>",
+      "an http or https URL, with --site also a path, or a request id of a log or an error page",
+    )
     .option("--config <FILE>", "the config (default: that of this host); - is standard input")
     .option("--root <DIR>", "directory to use as the host's /, for the default config and the logs")
     .option(
@@ -35,6 +48,7 @@ export function addWhy(program: Command, output: Output, done: (code: number) =>
       "look for the id in this log; may be given several times (default: the logs of the config)",
       (file: string, before: readonly string[] = []) => [...before, file],
     )
+    .option("--site <NAME>", "site of the path, or of the request with the id")
     .option("--method <METHOD>", "method of the request, for a URL", "GET")
     .option("--client <ADDRESS>", "client address of the request, for a URL (default: 198.51.100.7)")
     .option("--show-secrets", "show queries, and parts of paths that look like tokens")
@@ -53,6 +67,7 @@ Exit codes: 0 found; 1 not found, or a file could not be read; 2 wrong usage.
 
 Examples:
   portico why https://files.example.org/sync/
+  portico why /api/ --site vault
   portico why 4bf92f3577b34da6a3ce929d0e0e4736
   portico why 4bf92f3577b34da6 --log /srv/old/access.log.gz --json`;
 
@@ -63,13 +78,22 @@ async function why(about: string, flags: WhyFlags, output: Output): Promise<numb
     output.out(refusal(file, document.problems, flags.json));
     return EXIT.failed;
   }
-  if (/^https?:\/\//i.test(about)) return whyUrl(about, { file, config: document.value }, flags, output);
-  if (ID.test(about)) {
-    const { logs } = logsOfConfig(document.value, root);
-    return whyId(about, { file, config: document.value, logs }, flags, output);
+  const config = document.value;
+  const { site } = flags;
+  const unknown = siteNotIn(config, site);
+  if (unknown !== undefined) return refuseSite(unknown, flags.json, output);
+  const isUrl = /^https?:\/\//i.test(about);
+  const isPath = site !== undefined && about.startsWith("/");
+  if (isUrl && site === undefined) return whyUrl(about, { file, config }, flags, output);
+  if (isPath) return whyUrl(originOfSite(config, site) + about, { file, config }, flags, output);
+  if (ID.test(about) && !isUrl) {
+    const { logs } = logsOfConfig(config, root);
+    return whyId(about, { file, config, logs }, flags, output);
   }
   output.err(
-    "error: give a URL such as https://files.example.org/, or a request id from a log or an error page\n",
+    isUrl
+      ? "error: the name in the URL is that of a site: with --site, give a path such as /, or a request id\n"
+      : "error: give a URL such as https://files.example.org/, a path with --site, or a request id from a log or an error page\n",
   );
   return EXIT.usage;
 }
@@ -119,9 +143,15 @@ function whyUrl(
 
 async function whyId(id: string, loaded: LoadedWithLogs, flags: WhyFlags, output: Output): Promise<number> {
   const { file, config, logs } = loaded;
-  const found = await findRequest(id, logs, flags.log ?? []);
+  const { site } = flags;
+  const servers = site === undefined ? undefined : serversOfSite(config, site);
+  const own = logs.filter(({ routes }) => routes.some(({ server }) => servers?.has(server.name) !== false));
+  const all = await findRequest(id, servers === undefined ? logs : own, flags.log ?? []);
+  const by = all.access?.request?.server;
+  const isOther = by !== undefined && servers?.has(by) === false;
+  const found = isOther ? { ...all, access: undefined, errors: [] } : all;
   if (found.access === undefined && found.errors.length === 0) {
-    const missing = notFound(id, loaded, found, flags.log ?? []);
+    const missing = notFound(id, loaded, found, flags);
     output.out(
       flags.json === true
         ? json({ file, ok: false, id, problems: [missing], read: found.read })
@@ -140,7 +170,7 @@ function notFound(
   id: string,
   { file, config, logs }: LoadedWithLogs,
   { read, cut }: FoundRequest,
-  given: readonly string[],
+  { log: given = [], site }: WhyFlags,
 ): Problem {
   const access = logs.filter(({ kind }) => kind === "access");
   if (given.length === 0 && !access.some(({ format }) => format === "json")) {
@@ -155,7 +185,8 @@ function notFound(
     return problem("files.unreadable", looked.join(", "), "cannot be read, or does not exist", {
       fix: "Run it as root, or give a log that you may read: --log FILE.",
     });
-  const message = `has no line with the request id${cut ? " in its last GiB" : ""}`;
+  const of = site === undefined ? "" : `, of a request to site ${site}`;
+  const message = `has no line with the request id${of}${cut ? " in its last GiB" : ""}`;
   const fix =
     config.requestId === undefined
       ? "Set `requestId` to {}: without it, only requests with an error page of the config have an id."

@@ -64,6 +64,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
   readonly tls?: TlsMaterial;
   /** Files of the virtual server's own certificate. */
   readonly tlsFiles?: TlsFiles;
+  /** @internal Site in the config; undefined if the virtual server is one of its own. */
+  site?: string;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
 
@@ -78,6 +80,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
     ]);
     const proxy = proxyOf(this);
     this.props = props;
+    this.site = props.site;
     this.name = props.name ?? id;
     this.serverNames = props.serverNames;
     this.reachedThrough = props.listeners;
@@ -153,7 +156,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
   /** @internal Its section of the config. */
   render(): VirtualServerInput {
     return {
-      ...sectionOf({ ...this.props, name: this.name }),
+      ...sectionOf({ ...this.props, name: this.name, site: this.site }),
       listeners: this.listeners.map((listener) => listener.name),
       routes: this.routes.map((route) => route.render()),
     };

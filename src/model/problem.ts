@@ -236,6 +236,7 @@ export const PROBLEM_CODES = {
   "control.no-response":
     "Check whether portico is running, and what it wrote to standard error and the error log.",
   "control.unknown-server": "Use a name and a URL that `portico upstreams` lists.",
+  "control.unknown-site": "Use the name of a site of this host.",
   "control.quiesced":
     "Wait until the other command has ended; `portico maintenance status` shows when it began.",
   "control.not-quiesced": "Run the command again.",

@@ -71,6 +71,7 @@ export const row = z.strictObject({
     "Id of the row, to which other `code` fields refer. Ids of rows that every host has are refused.",
   ),
   title: line("Title of the row."),
+  site: name("Site of the row. Default: the one of the host's own names, `application`.").optional(),
 });
 
 export const tree = z.strictObject({

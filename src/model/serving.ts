@@ -30,6 +30,7 @@ export * from "./refusals.js";
 export { Router, RouteTable, isWrite } from "./config/router.js";
 export * from "./config/windowsDrives.js";
 export * from "./serverName.js";
+export * from "./config/sites.js";
 export * from "./target.js";
 export * from "./tlsPolicy.js";
 export * from "./sessionHash.js";

@@ -97,6 +97,7 @@ export const envItem = z.strictObject({
 const ofFile = {
   name: name("Name for `restartOn` of daemons and `portico settings --file`."),
   path: filePath("Path of the file on the host."),
+  site: name("Site of the file. Default: `application`, the site with the host's names.").optional(),
 };
 
 export const iniFile = z.strictObject({

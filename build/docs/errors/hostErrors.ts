@@ -261,10 +261,17 @@ export const HOST_ERRORS = {
   ),
   ...seen(
     "control.unknown-server",
-    "The command names a server that the running config does not have. `portico upstreams drain` and `undrain` take the name of an upstream with several servers and the URL of one of these servers; `--server` of `portico maintenance` takes the name of a virtual server.",
+    "The command names a server that the running config does not have. `portico upstreams drain` and `undrain` take the name of an upstream with several servers and the URL of one of these servers.",
     "SERVER",
     'is not the URL of a server of upstream "web"',
     { received: '"http://10.0.0.6:8000"', allowed: "http://10.0.0.7:8000, http://10.0.0.8:8000" },
+  ),
+  ...seen(
+    "control.unknown-site",
+    "`--site` names a site that there is not. A virtual server without `site` is a site of its own, with its name. Commands that read only the deployment know the sites of its rows and of its settings.",
+    "--site",
+    "is not the name of a site",
+    { received: '"vualt"', allowed: "application, vault, wiki", fix: "Did you mean `vault`?" },
   ),
   ...seen(
     "control.quiesced",

@@ -57,7 +57,7 @@ const PART = fields<ApplicationPart>({
   liveness: fields<Liveness>({ path: required(text), status: required(number) }),
 });
 
-const SETTINGS_FILE = fields<SettingsFile>({
+const SETTINGS_FILE = fields<Omit<SettingsFile, "site">>({
   kind: required(choice("ini", "python", "env")),
   ...{ name: required(text), path: required(text), items: required(listOf(record)) },
 });

@@ -24,6 +24,8 @@ interface ActivatedFrontEnd extends Construct {
 
 /** @internal An application, and its settings files as they should be here; none if they are left to the user. */
 export interface ActivatedApplication {
+  /** Name of a further site. */
+  readonly site?: string;
   readonly application: ApplicationDefinition;
   readonly settings?: readonly SettingsFile[];
 }
@@ -70,12 +72,16 @@ function describe(
   props: FrontEndActivationProps,
 ): HostDescription {
   const { settings, database, probe, replay, requireCertificate } = props;
-  const edited = activated.flatMap(({ settings: files }) => files ?? []);
+  const edited = activated.flatMap(({ site, settings: files = [] }) =>
+    files.map((one) => ({ ...one, ...of(site) })),
+  );
   const hasFiles = activated.some(({ settings: files }) => files !== undefined);
   return {
     ...(hasFiles ? { settings: { ...settings, files: edited } } : {}),
-    trees: together(activated, "trees"),
-    rows: together(activated, "rows"),
+    trees: together(activated, ({ application }) => application.trees),
+    rows: together(activated, ({ site, application }) =>
+      application.rows?.map((row) => ({ ...row, ...of(site) })),
+    ),
     ...(database === undefined ? {} : { database }),
     network: networkOf(frontEnd),
     ...(probe === undefined ? {} : { probe }),
@@ -84,11 +90,13 @@ function describe(
   };
 }
 
+const of = (site: string | undefined) => site !== undefined && { site };
+
 /** What the applications of all sites have of one kind; undefined if none has any. */
-function together<K extends "trees" | "rows">(
+function together<T>(
   activated: readonly ActivatedApplication[],
-  kind: K,
-): NonNullable<ApplicationDefinition[K]> | undefined {
-  const all = activated.map(({ application }) => application[kind]).filter((one) => one !== undefined);
-  return all.length === 0 ? undefined : (all.flat() as unknown as NonNullable<ApplicationDefinition[K]>);
+  kind: (one: ActivatedApplication) => readonly T[] | undefined,
+): readonly T[] | undefined {
+  const all = activated.flatMap((one) => kind(one) ?? []);
+  return activated.some((one) => kind(one) !== undefined) ? all : undefined;
 }

@@ -102,7 +102,15 @@ export class PathApplication<
     this.url = made.url;
     this.upstreams = made.upstreams as Upstreams;
     this.routes = made.routes as Routes;
-    const input = { own, application, upstreams: changes, serverNames, made, directory: name };
+    const input = {
+      own,
+      application,
+      upstreams: changes,
+      serverNames,
+      made,
+      site: siteName,
+      directory: name,
+    };
     const { settings, placed } = placeApplication(this, frontEnd, input);
     this.ownSettings = settings;
     this.placed = placed;

@@ -33,6 +33,8 @@ interface PlaceInput<Settings> {
     readonly place: PublicPlace;
     readonly upstreams: Readonly<Record<string, Upstream>>;
   };
+  /** Name of a further site. */
+  readonly site: string | undefined;
   /** Folder of the settings' texts in that of the host; undefined for that of the host. */
   readonly directory: string | undefined;
 }
@@ -48,7 +50,7 @@ export interface PlacedScope {
 export function placeApplication<Settings>(
   scope: Construct,
   { mode, proxy, sites }: PlacedScope,
-  { own, application, upstreams, serverNames, made, directory }: PlaceInput<Settings>,
+  { own, application, upstreams, serverNames, made, site, directory }: PlaceInput<Settings>,
 ): { readonly settings?: Settings; readonly placed: PlacedApplication } {
   const isGiven = (name: string): boolean =>
     own.hasGivenUrls === true ||
@@ -67,7 +69,7 @@ export function placeApplication<Settings>(
     upstreams: made.upstreams,
     defaultUrls: Object.entries(made.upstreams).flatMap(([name, one]) => (isGiven(name) ? [] : [one])),
     // The service's files have values that its settings make.
-    activated: { application, settings: application.settings?.(made.place) },
+    activated: { site, application, settings: application.settings?.(made.place) },
   };
   const files = (placed.activated.settings ?? []).map(({ path }) => path);
   onHost?.privateFiles.push(...(own.secretPlaces ?? []), ...files);

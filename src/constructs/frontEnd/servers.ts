@@ -9,7 +9,7 @@ import {
   type PauseResponse,
 } from "../../applications/index.js";
 import { urlAuthority } from "../../model/index.js";
-import { type NormalisedPath, RouteTable } from "../../model/serving.js";
+import { type NormalisedPath, OWN_SITE, RouteTable } from "../../model/serving.js";
 import { Action } from "../action.js";
 import type { ErrorPage } from "../errorPage.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
@@ -187,20 +187,20 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   const { pauseResponse = definition.pauseResponse, windowsDrives = definition.windowsDrives } = input;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = listenersIn(http, http6);
-  const id = name ?? "application";
+  const id = name ?? OWN_SITE;
   const common = { responseHeaders, errorPages, pauseResponse, windowsDrives };
   if (https === undefined) {
-    return { application: proxy.addVirtualServer(id, { serverNames, listeners, ...common }) };
+    return { application: proxy.addVirtualServer(id, { site: name, serverNames, listeners, ...common }) };
   }
   let redirect: VirtualServer | undefined;
   if (listeners.length > 0) {
-    redirect = proxy.addVirtualServer(namedBy(input, "redirect"), { serverNames, listeners });
+    redirect = proxy.addVirtualServer(namedBy(input, "redirect"), { site: name, serverNames, listeners });
     addRedirects(redirect, input);
   }
   const all = { listeners: listenersIn(https, https6), ...common, hsts: mode.https?.hsts };
   const application = respondsToAnyName(input)
     ? proxy.addVirtualServer(id, { serverNames: ["_"], default: true, ...all })
-    : proxy.addVirtualServer(id, { serverNames, tls: input.tls, ...all });
+    : proxy.addVirtualServer(id, { site: name, serverNames, tls: input.tls, ...all });
   return { redirect, application };
 }
 

@@ -1,6 +1,6 @@
 import { Construct } from "constructs";
 import { ofSite } from "../../applications/index.js";
-import { type Problem, problem } from "../../model/index.js";
+import { OWN_SITE, type Problem, problem } from "../../model/index.js";
 import { Action } from "../action.js";
 import { freeId } from "../constructIds.js";
 import type { Mode } from "../mode.js";
@@ -90,10 +90,11 @@ export class Site<
     this.linked = made.linked;
     const { settings, placed } = placeApplication(this, scope, {
       ...{ own, application, upstreams, serverNames, made },
-      directory: this.siteName,
+      ...{ site: this.siteName, directory: this.siteName },
     });
     this.ownSettings = settings;
     this.placed = [placed];
+    if (isFurther) sites.find(({ siteName }) => siteName === undefined)?.nameServers();
   }
 
   /** Settings of the application that depend on its URL, as texts on the host. Throws in containers. */
@@ -115,6 +116,12 @@ export class Site<
     const made = new PathApplication(this, id, props);
     this.placed.push(made.placed);
     return made;
+  }
+
+  /** @internal Beside others, the servers of the site with the host's names have a site, too. */
+  private nameServers(): void {
+    for (const server of [this.virtualServer, this.redirect])
+      if (server !== undefined) server.site ??= OWN_SITE;
   }
 
   /** Adds a route to the application's virtual server. */

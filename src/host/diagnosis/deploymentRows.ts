@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { SettingsItem, Tree } from "../../model/index.js";
+import { OWN_SITE, type SettingsItem, type Tree } from "../../model/index.js";
 import { DIRECTORIES, SETTINGS } from "../../model/rows.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { UnitState } from "./hostFacts.js";
@@ -30,9 +30,10 @@ import {
  */
 export function deploymentQuestions({ deployment }: Evidence): Question[] {
   const rows = deployment?.rows ?? [];
-  return rows.map(({ code, title }) => ({
+  return rows.map(({ code, title, site = OWN_SITE }) => ({
     id: code,
     title,
+    site,
     ask: (evidence, failed) => askRow(code, evidence, failed),
   }));
 }

@@ -21,6 +21,7 @@ import {
   Router,
   sampleName,
   sampleNames,
+  siteOf,
   unbracketed,
   upstreamsOf,
   type UpstreamConfig,
@@ -52,6 +53,8 @@ export interface ExpectedResponse {
   readonly request: ProbeRequest;
   /** Name of the virtual server, if the row is about that server itself. */
   readonly server?: string;
+  /** Site of the virtual server that responds. */
+  readonly site?: string;
   readonly expected: readonly Expectation[];
   readonly causes: readonly ExpectedCause[];
   /** Whether a `Server` with a version means that another virtual server responded. */
@@ -183,6 +186,7 @@ class Site {
       name: listeners === "each" ? `${row.name}${family(listener)}` : row.name,
       request,
       server: server.name,
+      site: siteOf(server),
       expected: this.configured(request, listener, this.expectations(row, server, route, listener, request)),
       causes: row.causes ?? [],
       unversioned: !(version ?? server.versionTokens),
@@ -234,7 +238,9 @@ class Site {
       this.certifiedNames(listener).map((name) => {
         const asked = sampleName(name);
         const request = this.request(listener, "/", asked);
+        const server = this.router.virtualServer(listener.name, asked);
         return {
+          ...(server && { site: siteOf(server) }),
           name: `certificate for ${name}${family(listener)}`,
           certificate: true as const,
           request,

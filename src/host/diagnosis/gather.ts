@@ -14,6 +14,7 @@ import {
   parseDeploymentText,
   type ProxyConfig,
   type Result,
+  siteNotIn,
   storedItems,
 } from "../../model/index.js";
 import { nodeFixes } from "../../model/nodeReleases.js";
@@ -69,6 +70,8 @@ export interface DiagnosisOptions extends ProbeOptions {
   readonly databaseOptionFile?: string;
   /** Node and the runtime, to ask the host from a network namespace; without them it is not asked from outside. */
   readonly programs?: readonly string[];
+  /** The only site that is asked about; an unknown one is refused. */
+  readonly site?: string | undefined;
   /** The activated deployment, even if its document has changed since, and how the host differs from it. */
   readonly activated?: { readonly drift: Drift; readonly deployment?: Deployment };
 }
@@ -88,6 +91,8 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
   const document = await readConfig(configFile, by);
   if (!document.ok) return document;
   const config = document.value;
+  const unknown = siteNotIn(config, options.site);
+  if (unknown !== undefined) return { ok: false, problems: [unknown] };
   if (options.place === "folder") return folderEvidence(configFile, config, deployment.value, options);
   const target = targetOf(options, deployment.value, config);
   const pauses = onHost ? await seePauses(options.control, CONTROL_MS) : undefined;

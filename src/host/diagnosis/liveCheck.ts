@@ -10,6 +10,8 @@ import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 /** A row of the table of expected responses with its result. */
 export interface CheckedResponse {
   readonly name: string;
+  /** Site of the virtual server. */
+  readonly site?: string;
   readonly pass: boolean;
   /** There was no request, because no file was found for it. */
   readonly notProbed?: true;
@@ -72,6 +74,7 @@ const isAsExpected = ({ expected }: ExpectedResponse, response: ReceivedResponse
 export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined): CheckedResponse {
   const base = {
     name: row.name,
+    ...(row.site === undefined ? {} : { site: row.site }),
     request: describe(row),
     expected: row.expected.map((e) => e.message).join(", "),
   };

@@ -1,4 +1,4 @@
-import { withinRanges } from "../../model/serving.js";
+import { siteOf, withinRanges } from "../../model/serving.js";
 import type { ProxyConfig } from "../../model/index.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
@@ -21,24 +21,28 @@ export async function seePauses(
 /** The same rows without those that would be refused now: such a response shows nothing about the deployment. */
 export function withoutPaused(
   rows: readonly ExpectedResponse[],
-  { maintenance: { allow } }: ProxyConfig,
+  { maintenance: { allow }, virtualServers }: ProxyConfig,
   pauses: ListedPauses | undefined,
 ): readonly ExpectedResponse[] {
   if (pauses === undefined) return rows;
   const isAllowed = withinRanges(allow);
   return rows.map((row) => {
-    const { server, request } = row;
+    const { request } = row;
+    const server = virtualServers.find(({ name }) => name === row.server);
+    const isOf = ({ site }: { readonly site?: string | undefined }): boolean =>
+      site === undefined || (server !== undefined && site === siteOf(server));
     // Its requests are HEAD and GET, which only a quiesce of reads refuses.
     if (
       row.upstream !== undefined &&
       pauses.quiesce?.reads === true &&
+      isOf(pauses.quiesce) &&
       pauses.quiesce.refusesSince !== undefined
     )
       return { ...row, notProbed: QUIESCED };
-    const closed = pauses.maintenance.some((one) => one.server === undefined || one.server === server);
+    const closed = pauses.maintenance.some(isOf);
     // A host asks its own address from this address.
     if (server === undefined || !closed || isAllowed(request.address)) return row;
-    const reason = `virtual server "${server}" is in maintenance`;
+    const reason = `site "${siteOf(server)}" is in maintenance`;
     return {
       ...row,
       notProbed: { reason, fix: "`portico maintenance off` ends the maintenance", unseen: true },
@@ -54,12 +58,13 @@ const QUIESCED = {
 
 /** A row of `portico doctor`. */
 export function judgePauses({ maintenance, quiesce }: ListedPauses): Verdict {
-  const lines = maintenance.map(({ server, since, until }) => {
+  const lines = maintenance.map(({ site, since, until }) => {
     const end = until === undefined ? "" : `, until ${isoTime(until)}`;
-    return `${server === undefined ? "every virtual server" : server}: in maintenance since ${isoTime(since)}${end}`;
+    return `${site === undefined ? "every site" : site}: in maintenance since ${isoTime(since)}${end}`;
   });
   if (quiesce?.refusesSince !== undefined) {
-    const what = quiesce.reads ? "all requests" : "requests that write";
+    const to = quiesce.site === undefined ? "" : ` to site "${quiesce.site}"`;
+    const what = `${quiesce.reads ? "all requests" : "requests that write"}${to}`;
     lines.push(
       `${what} are refused since ${isoTime(quiesce.refusesSince)}, for a command under portico quiesce`,
     );

@@ -27,6 +27,8 @@ export interface ReplayOptions {
   readonly origin: Origin;
   /** Whether queries, and parts of paths that look like secrets, are shown. */
   readonly secrets: boolean;
+  /** Names of the only virtual servers whose requests count, in either config; undefined for all. */
+  readonly servers?: ReadonlySet<string> | undefined;
 }
 
 export interface Origin {
@@ -89,14 +91,21 @@ export class Replay {
 
   /** @param where file and line that it is from, in words; asked only for examples */
   add(request: LoggedRequest, where: () => string): void {
-    this.requests++;
     const known = this.lookUp(request);
+    if (!this.counts(known, request)) return;
+    this.requests++;
     if (known.limitDiffers && request.bodyBytes === -1) this.unknownBodies++;
     const group = this.before === undefined ? this.groupFromLog(request, known.after) : known.group;
     if (group === undefined) return;
     this.changed++;
     group.count++;
     if (group.examples.length < EXAMPLES_MAX) group.examples.push(this.example(request, known, where()));
+  }
+
+  private counts({ before, after }: Known, request: LoggedRequest): boolean {
+    const { servers } = this.options;
+    const served = [before?.virtualServer, after.virtualServer, request.server];
+    return servers === undefined || served.some((name) => name !== undefined && servers.has(name));
   }
 
   /** The most frequent first. */
@@ -181,14 +190,22 @@ const bodyLimitDiffers = ({ bodyBytesMax: before }: Outcome, { bodyBytesMax: aft
  */
 export function originOf(
   config: ProxyConfig,
-  given: { readonly scheme?: Scheme | undefined; readonly host?: string | undefined },
+  given: {
+    readonly scheme?: Scheme | undefined;
+    readonly host?: string | undefined;
+    readonly servers?: ReadonlySet<string> | undefined;
+  },
 ): Origin | { readonly names: readonly string[] } {
   const isHttps = ({ protocol }: ListenerConfig): boolean => protocol === "https";
   const scheme = given.scheme ?? (config.listeners.some(isHttps) ? "https" : "http");
   if (given.host !== undefined) return { scheme, host: given.host };
   const listeners = config.listeners.filter(({ protocol }) => protocol === scheme).map(({ name }) => name);
   const names = config.virtualServers
-    .filter((server) => server.listeners.some((name) => listeners.includes(name)))
+    .filter(
+      (server) =>
+        server.listeners.some((name) => listeners.includes(name)) &&
+        given.servers?.has(server.name) !== false,
+    )
     .flatMap(
       ({ serverNames }) => serverNames.find((name) => name !== CATCH_ALL && !isWildcardName(name)) ?? [],
     );

@@ -78,8 +78,8 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
       ? []
       : [OUTSIDE_QUESTION]),
   ];
-  for (const { id, title, ask } of questions) {
-    const row = { id, title, ...ask(evidence, failed) };
+  for (const { id, title, site, ask } of questions) {
+    const row = { id, title, ...(site === undefined ? {} : { site }), ...ask(evidence, failed) };
     if (row.status === "failed") failed.add(id);
     rows.push(row);
   }
@@ -296,6 +296,7 @@ function responseQuestion(seen: SeenResponse): Question {
   return {
     id: `response: ${row.name}`,
     title: `Expected response: ${row.name}`,
+    site: row.site,
     ask: (evidence, failed) => {
       if (outcome === undefined)
         return row.notProbed?.isUnclear === true ? unknown(checked.cause!) : notAsked(checked.cause!);

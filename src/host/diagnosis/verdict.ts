@@ -6,6 +6,8 @@ import type { ReceivedResponse } from "./expectation.js";
 export interface DiagnosisRow {
   readonly id: string;
   readonly title: string;
+  /** Absent in rows about the host. */
+  readonly site?: string;
   /**
    * `warning`: it works, and needs something done in time. `explained`: the symptom is there, and another row, which
    * failed, is its cause. `unknown`: it could not be checked from here.
@@ -52,6 +54,7 @@ export const explained = (because: string, ...evidence: string[]): Verdict => ({
 export interface Question<Id extends string = string> {
   readonly id: Id;
   readonly title: string;
+  readonly site?: string | undefined;
   ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
 }
 

@@ -147,6 +147,11 @@ const proxyStatus = name("Name of this proxy.", "edge");
 
 const virtualServer = z.strictObject({
   name: name("Name of the virtual server.", "application"),
+  site: name(
+    "Site of the virtual server, for commands with `--site`. Default: the virtual server is a site of its own, with its " +
+      "name.",
+    "vault",
+  ).optional(),
   serverNames: z
     .array(
       servedName(

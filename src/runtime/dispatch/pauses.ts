@@ -1,4 +1,4 @@
-import { isWrite, PageTemplate, type ProxyConfig, withinRanges } from "../../model/serving.js";
+import { isWrite, PageTemplate, type ProxyConfig, siteOf, withinRanges } from "../../model/serving.js";
 import { respondPaused } from "./errorPages.js";
 import { expectedMs, PACE_WINDOW_MS, Paces } from "./paces.js";
 import { isTunnel, type Transfer } from "./transfers.js";
@@ -10,10 +10,10 @@ export interface PauseOrder {
   readonly quiesce?: QuiesceOrder | undefined;
 }
 
-/** Requests to one virtual server, or to all, get 503. */
+/** Requests to one site, or to all, get 503. */
 export interface MaintenanceOrder {
-  /** Name of the virtual server; undefined for all. */
-  readonly server?: string | undefined;
+  /** Name of the site; undefined for all. */
+  readonly site?: string | undefined;
   /** When it is planned to end, in milliseconds since 1970. */
   readonly until?: number | undefined;
   /** Shown to clients that are refused. */
@@ -26,6 +26,8 @@ export interface MaintenanceOrder {
 export interface QuiesceTerms {
   /** Whether it is about requests that read, too. */
   readonly reads: boolean;
+  /** Name of the only site that it is about; undefined for all. */
+  readonly site?: string | undefined;
   /** Bytes a second; a client that sends fewer of a body is slow. 0: none is. */
   readonly minimumRate: number;
   /** Whether requests of slow clients are ended. */
@@ -65,8 +67,14 @@ export class Pauses {
   private readonly isAllowed: (address: string) => boolean;
 
   private readonly page: PageTemplate | undefined;
+  /** Sites of virtual servers. */
+  private readonly sites: ReadonlyMap<string, string>;
 
-  constructor({ maintenance: { allow, page } }: Pick<ProxyConfig, "maintenance">) {
+  constructor({
+    maintenance: { allow, page },
+    virtualServers,
+  }: Pick<ProxyConfig, "maintenance" | "virtualServers">) {
+    this.sites = new Map(virtualServers.map((server) => [server.name, siteOf(server)]));
     this.isAllowed = withinRanges(allow);
     this.page = page === undefined ? undefined : new PageTemplate(page);
   }
@@ -131,15 +139,18 @@ export class Pauses {
   }
 
   private maintenanceOf({ server, client }: Exchange): MaintenanceOrder | undefined {
-    const order = this.order.maintenance.find(
-      (one) => one.server === undefined || one.server === server.name,
-    );
+    const order = this.order.maintenance.find(({ site }) => this.isOf(site, server.name));
     return order === undefined || this.isAllowed(client.address) ? undefined : order;
   }
 
-  private waitsFor({ route, request }: Exchange): boolean {
+  private isOf(site: string | undefined, server: string): boolean {
+    return site === undefined || site === this.sites.get(server);
+  }
+
+  private waitsFor({ route, request, server }: Exchange): boolean {
     const { quiesce } = this.order;
     if (quiesce === undefined || route?.config.action.type !== "proxy") return false;
+    if (!this.isOf(quiesce.site, server.name)) return false;
     return quiesce.reads || isWrite(route.config, request.method, request.upgrade !== undefined);
   }
 }

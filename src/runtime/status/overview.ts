@@ -59,10 +59,14 @@ export interface TrafficHistory {
 export interface ListedTransfer extends Transfer {
   /** Process of the worker that has it. */
   readonly pid: number;
+  /** Of its virtual server. */
+  readonly site?: string;
 }
 
 export interface OverviewUpstream {
   readonly name: string;
+  /** Those of the virtual servers with a route to it. */
+  readonly sites?: readonly string[];
   readonly servers: readonly OverviewServer[];
 }
 
@@ -85,6 +89,8 @@ export interface OverviewServer {
 
 export interface OverviewCertificate {
   readonly names: readonly string[];
+  /** Those of the virtual servers with one of the names. */
+  readonly sites?: readonly string[];
   readonly listeners: readonly string[];
   readonly issuer: string;
   readonly source: "files" | "acme" | "temporary";

@@ -133,13 +133,14 @@ const UPSTREAM = z.object({
 
 const PAUSES = z.object({
   maintenance: z.array(
-    z.object({ server: TEXT.optional(), since: TIME, until: TIME.optional(), message: TEXT.optional() }),
+    z.object({ site: TEXT.optional(), since: TIME, until: TIME.optional(), message: TEXT.optional() }),
   ),
   quiesce: z
     .object({
       since: TIME,
       refusesSince: TIME.optional(),
       reads: z.boolean(),
+      site: TEXT.optional(),
       ...{ writes: z.number(), lasting: z.number(), slow: z.number(), silent: z.number() },
       transfers: z.array(TRANSFER),
     })

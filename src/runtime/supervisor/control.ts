@@ -111,8 +111,8 @@ export type ControlRequest =
   | { readonly command: "status" }
   /** Returns the workers' current holdings (`holdings.ts`); changes nothing. */
   | { readonly command: "holdings" }
-  /** Returns the overview for people; changes nothing. */
-  | { readonly command: "overview" }
+  /** Returns the overview for people, of all or of one site; changes nothing. */
+  | { readonly command: "overview"; readonly site?: string | undefined }
   /** The certificates that it serves; changes nothing. */
   | { readonly command: "certificates" }
   /** Ask the authority for a new certificate now; of the one with that name, or of all that come by ACME. */
@@ -123,8 +123,8 @@ export type ControlRequest =
   | ({ readonly command: "drain" | "undrain" } & NamedServer)
   /** Returns the pauses in force; changes nothing. */
   | { readonly command: "pauses" }
-  /** Begins the maintenance of a virtual server, or of all; without `begin` ends it. */
-  | { readonly command: "maintenance"; readonly server?: string; readonly begin?: BeginMaintenance }
+  /** Begins the maintenance of a site, or of all; without `begin` ends it. */
+  | { readonly command: "maintenance"; readonly site?: string; readonly begin?: BeginMaintenance }
   | ({ readonly command: "quiesce" } & QuiesceRequest)
   /** Ends the quiesce that this id began. */
   | { readonly command: "resume"; readonly id: string }
@@ -136,11 +136,12 @@ export type ControlRequest =
 const text = z.string().max(4_096);
 /** All that a Date can be (ECMAScript, 21.4.1.1). */
 const time = z.number().min(0).max(8.64e15);
-const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses", "overview"]);
+const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses"]);
 /** No quiesce may last longer than a day. */
 const ms = z.number().min(1).max(86_400_000);
 const terms = {
   reads: z.boolean(),
+  site: text.optional(),
   minimumRate: z.number().min(0),
   cutsSlow: z.boolean(),
   refuseMs: ms,
@@ -150,12 +151,13 @@ const terms = {
 /** One schema for each command: other requests come from another release, or from a fault. */
 const REQUEST = z.union([
   z.object({ command: plain }),
+  z.object({ command: z.literal("overview"), site: text.optional() }),
   z.object({ command: z.literal("renew"), name: text.optional() }),
   z.object({ command: z.enum(["drain", "undrain"]), name: text, server: text }),
   z.object({ command: z.literal("upgrade"), node: text.optional(), runtime: text.optional() }),
   z.object({
     command: z.literal("maintenance"),
-    server: text.optional(),
+    site: text.optional(),
     begin: z.object({ until: time.optional(), message: z.string().max(500).optional() }).optional(),
   }),
   z.object({

@@ -8,8 +8,8 @@ export interface ListedPauses {
 }
 
 export interface ListedMaintenance {
-  /** Name of the virtual server; undefined for all. */
-  readonly server?: string | undefined;
+  /** Name of the site; undefined for all. */
+  readonly site?: string | undefined;
   readonly since: number;
   readonly until?: number | undefined;
   readonly message?: string | undefined;
@@ -23,6 +23,8 @@ export interface ListedQuiesce extends SeenPauses {
   readonly refusesSince?: number | undefined;
   /** Whether it is about requests that read, too. */
   readonly reads: boolean;
+  /** Name of the only site that it is about; undefined for all. */
+  readonly site?: string | undefined;
   /** Workers that did not say what they have. */
   readonly silent: number;
 }

@@ -18,7 +18,7 @@ export interface AskedMaster {
   readonly upstreams: Pick<ServedUpstreams, "list" | "drain">;
   readonly pauses: Pick<ServedPauses, "list" | "begin" | "end" | "quiesce" | "resume">;
   readonly notifications: Pick<ServedNotifications, "test" | "rolledBack">;
-  readonly overview: Pick<ServedOverview, "now">;
+  readonly overview: Pick<ServedOverview, "ofSite">;
   readonly certificates: Pick<CertificateManager, "list" | "renew">;
 }
 
@@ -44,7 +44,7 @@ async function respond(master: AskedMaster, request: ControlRequest): Promise<Co
     case "holdings":
       return { ok: true, value: await holdings(master) };
     case "overview":
-      return { ok: true, value: await overview(master) };
+      return overview(master, request.site);
     case "certificates":
       return { ok: true, value: master.certificates.list() };
     case "renew":
@@ -58,8 +58,8 @@ async function respond(master: AskedMaster, request: ControlRequest): Promise<Co
       return master.pauses.list();
     case "maintenance":
       return request.begin === undefined
-        ? master.pauses.end(request.server)
-        : master.pauses.begin(request.begin, request.server);
+        ? master.pauses.end(request.site)
+        : master.pauses.begin(request.begin, request.site);
     case "quiesce":
       return master.pauses.quiesce(request);
     case "resume":
@@ -80,7 +80,9 @@ async function holdings({ supervised }: AskedMaster): Promise<Done> {
   return { message: holdingsText(workers), warnings: [], workers };
 }
 
-async function overview({ overview: served }: AskedMaster): Promise<Done> {
-  const made = await served.now();
-  return { message: `serving since ${new Date(made.since).toISOString()}`, warnings: [], overview: made };
+async function overview({ overview: served }: AskedMaster, site?: string): Promise<ControlOutcome> {
+  const made = await served.ofSite(site);
+  if ("code" in made) return { ok: false, problems: [made] };
+  const message = `serving since ${new Date(made.since).toISOString()}`;
+  return { ok: true, value: { message, warnings: [], overview: made } };
 }

@@ -33,6 +33,7 @@ const SERVER = z.object({
 
 const CERTIFICATE = z.object({
   names: z.array(TEXT).min(1),
+  sites: z.array(TEXT).optional(),
   listeners: z.array(TEXT),
   issuer: TEXT,
   source: z.enum(["files", "acme", "temporary"]),
@@ -71,9 +72,9 @@ export const OVERVIEW = z.object({
       ...{ requests: numbers, bytesIn: numbers, bytesOut: numbers },
     }),
   }),
-  transfers: z.array(TRANSFER.extend({ pid: z.int() })),
+  transfers: z.array(TRANSFER.extend({ pid: z.int(), site: TEXT.optional() })),
   moreTransfers: z.int(),
-  upstreams: z.array(z.object({ name: TEXT, servers: z.array(SERVER) })),
+  upstreams: z.array(z.object({ name: TEXT, sites: z.array(TEXT).optional(), servers: z.array(SERVER) })),
   certificates: z.array(CERTIFICATE),
   pauses: z.array(TEXT),
   events: z.array(EVENT),

@@ -7,8 +7,8 @@ import { writeWhole } from "../load/wholeFile.js";
 /** Why requests are refused for now. It is kept in a file, so that it outlasts a reload, an upgrade and a crash. */
 
 const maintenance = z.object({
-  /** Name of the virtual server; without it, all. */
-  server: z.string().optional(),
+  /** Name of the site; without it, all. */
+  site: z.string().optional(),
   /** Times in milliseconds since 1970: since when, and when it ends. */
   since: z.number(),
   until: z.number().optional(),
@@ -21,6 +21,7 @@ const quiesce = z.object({
   /** Chosen by the command that asked. */
   id: z.string(),
   reads: z.boolean(),
+  site: z.string().optional(),
   minimumRate: z.number(),
   cutsSlow: z.boolean(),
   refuseMs: z.number(),

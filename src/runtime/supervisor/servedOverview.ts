@@ -1,6 +1,15 @@
 import { DAY_MS } from "../../model/duration.js";
 import { certificateEnd } from "../../model/certificateEnd.js";
-import { hasSeveral, type ProxyConfig } from "../../model/serving.js";
+import {
+  hasSeveral,
+  type Problem,
+  type ProxyConfig,
+  serversOfSite,
+  serversWithName,
+  serversWithUpstream,
+  shownSites,
+  siteNotIn,
+} from "../../model/serving.js";
 import { VERSION } from "../../model/version.js";
 import { totalOf } from "../counting/counts.js";
 import type { PauseOrder } from "../dispatch/pauses.js";
@@ -72,6 +81,24 @@ export class ServedOverview {
     return this.fresh().overview;
   }
 
+  /** The same of one site; traffic, topology and events are those of all. */
+  async ofSite(site: string | undefined): Promise<Overview | Problem> {
+    const { config } = this.state();
+    const unknown = siteNotIn(config, site);
+    if (unknown !== undefined) return unknown;
+    const all = await this.now();
+    if (site === undefined) return all;
+    const own = serversOfSite(config, site);
+    const isOf = (servers: readonly { readonly name: string }[]): boolean =>
+      servers.some(({ name }) => own.has(name));
+    return {
+      ...all,
+      transfers: all.transfers.filter(({ server }) => own.has(server)),
+      upstreams: all.upstreams.filter(({ name }) => isOf(serversWithUpstream(config, name))),
+      certificates: all.certificates.filter(({ names }) => isOf(serversWithName(config, names))),
+    };
+  }
+
   /** What a client gets to see. */
   respond(asked: AskedStatus): Promise<StatusResponse> {
     const { overview, responses } = this.fresh();
@@ -128,13 +155,15 @@ export class ServedOverview {
     const states = upstreamStates(config, several, sources.counts.outcomes);
     const upstreams = states.map(({ upstream, servers }): OverviewUpstream => {
       const { name } = upstream;
+      const sites = sitesIn(config, serversWithUpstream(config, name));
       // Requests are counted by route: which of several servers they went to is not.
-      if (hasSeveral(upstream)) return { name, servers: servers.map((one) => ({ ...one, failures: 0 })) };
+      if (hasSeveral(upstream))
+        return { name, ...sites, servers: servers.map((one) => ({ ...one, failures: 0 })) };
       const failed = [...this.samples.failures(totals, routesTo(config, name))];
       const failures = failed.reduce((sum, [, count]) => sum + count, 0);
       const [most] = failed.sort(([, a], [, b]) => b - a);
       const why = most === undefined ? {} : { why: most[0] };
-      return { name, servers: servers.map((one) => ({ ...why, ...one, failures })) };
+      return { name, ...sites, servers: servers.map((one) => ({ ...why, ...one, failures })) };
     });
     const { transfers, more } = mostActive(
       seen.flatMap(([pid, one]) => (one === undefined ? [] : [{ pid, ...one }])),
@@ -154,10 +183,17 @@ export class ServedOverview {
         connections: totalOf(counts, "connectionsOpen"),
         history: this.samples.history,
       },
-      transfers,
+      transfers: transfers.map((one) => {
+        const servers = config.virtualServers.filter(({ name }) => name === one.server);
+        const [site] = shownSites(config, servers);
+        return site === undefined ? one : { ...one, site };
+      }),
       moreTransfers: more,
       upstreams,
-      certificates: (sources.certificates.list().certificates ?? []).map((one) => certificateOf(one, at)),
+      certificates: (sources.certificates.list().certificates ?? []).map((one) => ({
+        ...certificateOf(one, at),
+        ...sitesIn(config, serversWithName(config, one.names)),
+      })),
       pauses: pausesOf(sources.pauses.order),
       events: this.logs.recent.list,
       topology: topologyOf(config, rates, upstreams),
@@ -174,6 +210,12 @@ interface Made {
 
 /** The overview is made no more often than this. */
 const FRESH_MS = 500;
+
+/** Nothing where the config names none. */
+function sitesIn(...of: Parameters<typeof shownSites>): { readonly sites?: readonly string[] } {
+  const sites = shownSites(...of);
+  return sites.length === 0 ? {} : { sites };
+}
 
 const routesTo = ({ virtualServers }: ProxyConfig, upstream: string): readonly string[] =>
   virtualServers.flatMap(({ name, routes }) =>
@@ -211,13 +253,15 @@ function certificateOf(listed: ListedCertificate, at: number): OverviewCertifica
 
 function pausesOf({ maintenance, quiesce }: PauseOrder): string[] {
   return [
-    ...maintenance.map(({ server, until, message }) => {
-      const who = server === undefined ? "Every virtual server" : `Virtual server ${server}`;
+    ...maintenance.map(({ site, until, message }) => {
+      const who = site === undefined ? "Every site" : `Site ${site}`;
       const end = until === undefined ? "`portico maintenance off`" : timeText(until);
       return `${who} is in maintenance until ${end}${message === undefined ? "" : `: ${message}`}`;
     }),
     ...(quiesce?.refuses !== true
       ? []
-      : [`${quiesce.reads ? "All requests are" : "Requests that write are"} refused while a command runs`]),
+      : [
+          `${quiesce.reads ? "All requests" : "Requests that write"}${quiesce.site === undefined ? "" : ` to site ${quiesce.site}`} are refused while a command runs`,
+        ]),
   ];
 }

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { type Problem, problem } from "../../model/serving.js";
+import { type Problem, problem, siteNotIn } from "../../model/serving.js";
 import type { PauseOrder, QuiesceOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { ControlOutcome } from "./control.js";
 import type { BeginMaintenance, ListedPauses, QuiesceRequest } from "./listedPauses.js";
@@ -34,8 +34,8 @@ export class ServedPauses {
     const now = Date.now();
     const { maintenance, quiesce } = this.state;
     return {
-      maintenance: maintenance.map(({ server, until, message, graceUntil }) => ({
-        server,
+      maintenance: maintenance.map(({ site, until, message, graceUntil }) => ({
+        site,
         until,
         message,
         closesTunnels: graceUntil <= now,
@@ -63,12 +63,12 @@ export class ServedPauses {
     clearTimeout(this.timer);
   }
 
-  begin(wanted: BeginMaintenance, server?: string): Promise<ControlOutcome> {
-    return this.inTurn(() => this.begun(wanted, server));
+  begin(wanted: BeginMaintenance, site?: string): Promise<ControlOutcome> {
+    return this.inTurn(() => this.begun(wanted, site));
   }
 
-  end(server?: string): Promise<ControlOutcome> {
-    return this.inTurn(() => this.ended(server));
+  end(site?: string): Promise<ControlOutcome> {
+    return this.inTurn(() => this.ended(site));
   }
 
   /** Begins, changes or renews it; the response has the requests that it still waits for. */
@@ -87,33 +87,33 @@ export class ServedPauses {
     return this.host.changes.do(() => this.host.notNow() ?? change());
   }
 
-  private async begun(wanted: BeginMaintenance, server: string | undefined): Promise<ControlOutcome> {
+  private async begun(wanted: BeginMaintenance, site: string | undefined): Promise<ControlOutcome> {
     const { until, message } = wanted;
-    const unknown = this.unknownServer(server);
-    if (unknown !== undefined) return { ok: false, problems: [unknown] };
+    const unknown = this.unknownSite(site);
+    if (unknown !== undefined) return unknown;
     const since = Date.now();
     const graceUntil = since + this.host.loaded().config.maintenance.graceMs;
-    const others = this.state.maintenance.filter((one) => one.server !== server);
-    const same = this.state.maintenance.find((one) => one.server === server);
-    const one = { server, since, graceUntil, ...same, until, message };
+    const others = this.state.maintenance.filter((one) => one.site !== site);
+    const same = this.state.maintenance.find((one) => one.site === site);
+    const one = { site, since, graceUntil, ...same, until, message };
     const { seen, warnings } = await this.change({ ...this.state, maintenance: [...others, one] });
     const end = until === undefined ? "`portico maintenance off`" : new Date(until).toISOString();
-    const done = `${nameOf(server)} is in maintenance: requests get 503 until ${end}${silence(seen)}`;
+    const done = `${nameOf(site)} is in maintenance: requests get 503 until ${end}${silence(seen)}`;
     this.logs.write("warn", done);
     return { ok: true, value: { message: done, warnings } };
   }
 
-  private async ended(server: string | undefined): Promise<ControlOutcome> {
+  private async ended(site: string | undefined): Promise<ControlOutcome> {
     const { maintenance } = this.state;
-    const ended = maintenance.filter((one) => server === undefined || one.server === server);
-    if (server !== undefined && ended.length === 0) {
-      const unknown = this.unknownServer(server);
-      if (unknown !== undefined) return { ok: false, problems: [unknown] };
-      if (maintenance.length > 0) return { ok: false, problems: [notAlone(server)] };
+    const ended = maintenance.filter((one) => site === undefined || one.site === site);
+    if (site !== undefined && ended.length === 0) {
+      const unknown = this.unknownSite(site);
+      if (unknown !== undefined) return unknown;
+      if (maintenance.length > 0) return { ok: false, problems: [notAlone(site)] };
     }
     const left = maintenance.filter((one) => !ended.includes(one));
     const { seen, warnings } = await this.change({ ...this.state, maintenance: left });
-    for (const one of ended) this.logs.write("warn", `${nameOf(one.server)} is no longer in maintenance`);
+    for (const one of ended) this.logs.write("warn", `${nameOf(one.site)} is no longer in maintenance`);
     const done = ended.length === 0 ? "there was no maintenance" : "maintenance has ended";
     return { ok: true, value: { message: `${done}${silence(seen)}`, warnings } };
   }
@@ -122,6 +122,8 @@ export class ServedPauses {
     const up = kept.hostUptime();
     const before = this.state.quiesce;
     if (before !== undefined && before.id !== id) return { ok: false, problems: [taken(before.since)] };
+    const unknown = this.unknownSite(begin?.site);
+    if (unknown !== undefined) return unknown;
     const quiesce = before ?? (begin && { id, ...begin, since: Date.now() });
     if (quiesce === undefined) return { ok: false, problems: [open()] };
     const refused = before?.refusal;
@@ -157,8 +159,8 @@ export class ServedPauses {
   private listed(seen: readonly (SeenPauses | undefined)[]): ListedPauses {
     const { maintenance, quiesce } = this.state;
     return {
-      maintenance: maintenance.map(({ server, since, until, message }) => ({
-        server,
+      maintenance: maintenance.map(({ site, since, until, message }) => ({
+        site,
         since,
         until,
         message,
@@ -170,6 +172,7 @@ export class ServedPauses {
               since: quiesce.since,
               refusesSince: quiesce.refusal?.since,
               reads: quiesce.reads,
+              site: quiesce.site,
               ...together(seen),
               silent: seen.filter((one) => one === undefined).length,
             },
@@ -226,22 +229,16 @@ export class ServedPauses {
     if (ended.length === 0 && !opened) return void (await this.carryOut());
     await this.change(state);
     for (const one of ended)
-      this.logs.write("warn", `${nameOf(one.server)} is no longer in maintenance: its end time has passed`);
+      this.logs.write("warn", `${nameOf(one.site)} is no longer in maintenance: its end time has passed`);
     const refusal = opened ? before.quiesce!.refusal : undefined;
     if (refusal === undefined) return;
     const why = refusal.limitUntil <= kept.hostUptime() ? "its time is over" : "its command was killed";
     this.logs.write("error", `${WRITES_AGAIN}: ${why}`);
   }
 
-  private unknownServer(server: string | undefined): Problem | undefined {
-    const names = this.host.loaded().config.virtualServers.map(({ name }) => name);
-    if (server === undefined || names.includes(server)) return undefined;
-    const more = {
-      received: server,
-      allowed: names.join(", "),
-      fix: "Use the name of a virtual server of the config.",
-    };
-    return problem("control.unknown-server", "--server", "is not the name of a virtual server", more);
+  private unknownSite(site: string | undefined): ControlOutcome | undefined {
+    const unknown = siteNotIn(this.host.loaded().config, site);
+    return unknown && { ok: false, problems: [unknown] };
   }
 }
 
@@ -249,12 +246,12 @@ const WRITES_AGAIN = "requests that write are served again";
 /** Checked this often, because a timer does not notice a change of the clock. */
 const LOOK_MS = 30_000;
 
-function orderOf({ reads, minimumRate, cutsSlow, refuseMs, refusal }: kept.QuiesceState): QuiesceOrder {
-  return { reads, minimumRate, cutsSlow, refuseMs, refuses: refusal !== undefined };
+function orderOf({ reads, site, minimumRate, cutsSlow, refuseMs, refusal }: kept.QuiesceState): QuiesceOrder {
+  return { reads, site, minimumRate, cutsSlow, refuseMs, refuses: refusal !== undefined };
 }
 
-const whatOf = ({ reads }: { readonly reads: boolean }): string =>
-  reads ? "all requests" : "requests that write";
+const whatOf = ({ reads, site }: Pick<QuiesceOrder, "reads" | "site">): string =>
+  `${reads ? "all requests" : "requests that write"}${site === undefined ? "" : ` to site "${site}"`}`;
 
 /** What all workers have; those that do not respond are counted elsewhere. */
 function together(seen: readonly (SeenPauses | undefined)[]): SeenPauses {
@@ -281,8 +278,7 @@ function silence(seen: readonly (SeenPauses | undefined)[]): string {
   return silent === 0 ? "" : `, workers that do not respond: ${silent}`;
 }
 
-const nameOf = (server: string | undefined): string =>
-  server === undefined ? "every virtual server" : `virtual server "${server}"`;
+const nameOf = (site: string | undefined): string => (site === undefined ? "every site" : `site "${site}"`);
 
 function taken(since: number): Problem {
   const message = `another portico quiesce has been running since ${new Date(since).toISOString()}`;
@@ -291,8 +287,8 @@ function taken(since: number): Problem {
 
 const open = (): Problem => problem("control.not-quiesced", "", WRITES_AGAIN);
 
-function notAlone(server: string): Problem {
-  const fix = "End the maintenance of all virtual servers with `portico maintenance off`.";
-  const message = "has no separate maintenance: all virtual servers are in maintenance, or only others";
-  return problem("control.unknown-server", "--server", message, { received: server, fix });
+function notAlone(received: string): Problem {
+  const fix = "End the maintenance of all sites with `portico maintenance off`.";
+  const message = "has no separate maintenance: all sites are in maintenance, or only others";
+  return problem("control.unknown-site", "--site", message, { received, fix });
 }
