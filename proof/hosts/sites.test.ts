@@ -129,26 +129,33 @@ run("three sites", () => {
     FIVE_MINUTES,
   );
 
-  test(
-    "one whose server responds wrongly is named, and the deployment goes back",
-    async () => {
+  test.each([
+    ["files", "http://127.0.0.1:8080", "files: application over https"],
+    ["wiki", "http://127.0.0.1:8999", "wiki web"],
+  ] as const)(
+    "one whose server responds wrongly is named, and the deployment goes back: %s",
+    async (site, url, row) => {
       const [before, config] = [await invocations(), await host.must("cat /etc/portico/portico.json")];
-      const [wiki, pages] = [new SlowRequest("wiki"), new SlowRequest("pages")];
-      await Promise.all([wiki.hasBegun(), pages.hasBegun()]);
-      synthesize({ settingsViaWeb: true, wrongServer: "http://127.0.0.1:8080", probeSeconds: 2 });
+      const slow = [new SlowRequest("wiki"), new SlowRequest("pages")];
+      await Promise.all(slow.map((request) => request.hasBegun()));
+      synthesize({ settingsViaWeb: true, wrongServer: { site, url }, probeSeconds: 2 });
       const { code, stdout, stderr } = await deployment.tryApply();
       expect({ code, text: stdout + stderr }).toEqual({
         code: 1,
         text: expect.stringMatching(
-          /failed: .*files\.example\.net.*: files: application over https: not as expected.*\[activation\.unexpected-response\]/,
+          new RegExp(
+            `failed: .*${nameOf(site)}.*: ${row}: not as expected.*\\[activation\\.unexpected-response\\]`,
+          ),
         ),
       });
       expect(stdout).toContain("rolling back to the last good state");
-      expect(stdout).not.toMatch(/failed: .*(?:wiki|pages)/);
+      for (const other of SITES.filter((one) => one !== site))
+        expect(stdout).not.toMatch(new RegExp(`failed: .*${other}`));
       expect(await host.must("cat /etc/portico/portico.json")).toBe(config);
       expect(changedSince(before, await invocations())).toEqual([]);
-      expect([await wiki.end(), await pages.end()]).toEqual([hashes.wiki, hashes.pages]);
+      expect(await Promise.all(slow.map((request) => request.end()))).toEqual([hashes.wiki, hashes.pages]);
       expect(await ask("files", "/sync/")).toMatch(/^302 /);
+      expect(await ask("wiki", "/")).toBe("200 the wiki\n");
     },
     FIVE_MINUTES,
   );

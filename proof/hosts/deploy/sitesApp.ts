@@ -9,8 +9,8 @@ export interface SitesApp extends DeployedApp {
   readonly settingsViaWeb?: boolean;
   /** A limit of one route of the site `files`. */
   readonly bodyBytesMax?: number;
-  /** Another server than that of the site `files`, which responds otherwise. */
-  readonly wrongServer?: string;
+  /** A server that is not the one of the site. */
+  readonly wrongServer?: { readonly site: "files" | "wiki"; readonly url: string };
 }
 
 const given = JSON.parse(process.env.PORTICO_TEST!) as SitesApp;
@@ -43,9 +43,12 @@ const front = new FrontEnd(stack, "home", {
   },
 });
 
+const wrongServer = (site: string): string | undefined =>
+  given.wrongServer?.site === site ? given.wrongServer.url : undefined;
+
 front.addSite("wiki", {
   serverNames: ["wiki.example.net"],
-  application: Application.server("http://127.0.0.1:3000"),
+  application: Application.server(wrongServer("wiki") ?? "http://127.0.0.1:3000"),
 });
 
 front.addSite("pages", {
@@ -73,7 +76,7 @@ if (given.without !== "files") {
         },
       },
     }),
-    upstreams: given.wrongServer === undefined ? {} : { web: { url: given.wrongServer } },
+    upstreams: { web: { url: wrongServer("files") ?? "http://127.0.0.1:8000" } },
   });
   if (given.bodyBytesMax !== undefined)
     files.routes.web.configure({ requestBodyBytesMax: given.bodyBytesMax });
