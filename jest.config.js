@@ -33,6 +33,7 @@ const NEEDS = [
   { tests: "proof/monitoring/", programs: ["promtool"], root: false },
   { tests: "proof/package/image.test.ts", programs: ["podman", "runc"], root: true },
   { tests: "proof/package/compose.test.ts", programs: ["podman", "runc", "python3"], root: true },
+  { tests: "proof/package/composeSites.test.ts", programs: ["go", "podman", "runc", "python3"], root: true },
   { tests: "proof/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
   { tests: "proof/terraform/", programs: ["terraform"], root: false },
   { tests: "proof/applicationSettings/", programs: ["python3", "mariadbd"], root: true },

@@ -29,7 +29,12 @@ interface Preparation {
 }
 
 const PREPARATIONS: readonly Preparation[] = [
-  { name: "Pebble", tests: ["proof/acme/", "proof/hosts/"], make: buildPebble, compiles: true },
+  {
+    name: "Pebble",
+    tests: ["proof/acme/", "proof/hosts/", "proof/package/composeSites."],
+    make: buildPebble,
+    compiles: true,
+  },
   {
     name: "Terraform's providers",
     tests: ["proof/terraform/", "proof/hosts/"],
@@ -38,7 +43,11 @@ const PREPARATIONS: readonly Preparation[] = [
   },
   { name: "Django", tests: ["proof/application/"], make: prepareApplication },
   { name: "packages of a new project", tests: ["proof/package/newProject."], make: prepareNewProjects },
-  { name: "podman-compose", tests: ["proof/package/compose."], make: prepareCompose },
+  {
+    name: "podman-compose",
+    tests: ["proof/package/compose.", "proof/package/composeSites."],
+    make: prepareCompose,
+  },
   { name: "copyparty", tests: ["proof/applications/real."], make: prepareCopyparty },
   { name: "Radicale", tests: ["proof/applications/real."], make: prepareRadicale },
   { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo, compiles: true },

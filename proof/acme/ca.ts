@@ -20,6 +20,8 @@ import {
 /** An authority on this machine: Pebble, with a DNS server of its own that knows every name as 127.0.0.1. */
 
 export interface CaOptions {
+  /** An address of this machine by which containers reach it; the machine may get it later. */
+  readonly address?: string;
   /** Port of the DNS server that it asks; its own by default. */
   readonly dnsPort?: number;
   /** Whether it says when to come again, in a second; else it is asked again when the client likes, which is sooner. */
@@ -51,7 +53,8 @@ export class TestCa {
       ...[number, number, number],
       ...[number, number, number],
     ];
-    const identity = await temporaryCertificate(["127.0.0.1", "localhost"], "ecdsa-p256");
+    const names = ["127.0.0.1", "localhost", ...(options.address === undefined ? [] : [options.address])];
+    const identity = await temporaryCertificate(names, "ecdsa-p256");
     const ports = { acme, management, dns, dnsManagement, http, tls };
     const ca = new TestCa(folder, options, ports, identity);
     writeFileSync(ca.roots, identity.cert);
@@ -62,7 +65,7 @@ export class TestCa {
   }
 
   get directory(): string {
-    return `https://127.0.0.1:${this.ports.acme}/dir`;
+    return `https://${this.options.address ?? "127.0.0.1"}:${this.ports.acme}/dir`;
   }
 
   get port(): number {
@@ -102,7 +105,7 @@ export class TestCa {
     const { dnsPort = dns, saysWhen = false, badNonces = 0, externalKeys, profiles } = this.options;
     const seconds = saysWhen ? 1 : 0;
     const config = pebbleConfig(this.folder, {
-      listenAddress: `127.0.0.1:${acme}`,
+      listenAddress: `${this.options.address === undefined ? "127.0.0.1" : "0.0.0.0"}:${acme}`,
       managementListenAddress: `127.0.0.1:${management}`,
       httpPort: http,
       tlsPort: tls,

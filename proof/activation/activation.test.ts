@@ -19,7 +19,13 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src/host/activation/index.js";
+import {
+  ActivationFailed,
+  editByHand,
+  formatPlan,
+  planByHand,
+  recoverHost,
+} from "../../src/host/activation/index.js";
 import {
   type DeploymentInput,
   type Problem,
@@ -679,6 +685,63 @@ describe("application settings", () => {
     await site.deactivate();
     expect(read()).toEqual(original);
     expect(statSync(site.at(files.webApplication)).mode & 0o777).toBe(0o640);
+  });
+
+  test("of a site that is no longer deployed are undone once the others serve; those of others stay", async () => {
+    const { settings } = wanted("first.example.org");
+    const env = "/srv/vault/.env";
+    const others = {
+      path: env,
+      kind: "env",
+      name: "vault-env",
+      items: [{ name: "DOMAIN", value: "https://v" }],
+    } as const;
+    site.write(env, "A=1\n");
+    const both = { files: [...settings!.files!, others], apply: true };
+    site.deliver(one, { settings: both });
+    await site.activate();
+    // By hand, as no deployment has it.
+    const byHand = { files: [{ ...others, path: "/srv/vault/by-hand.env" }] } as SettingsSource;
+    site.write("/srv/vault/by-hand.env", "");
+    await editByHand(site.root, await planByHand(site.root, byHand));
+    const good: Record<string, string> = { ...read(), env: site.read(env) };
+
+    // What leaves is there as long as the new deployment may be rolled back.
+    const alone = { settings: { files: [others], apply: true } };
+    site.deliver({ ...two, [CONFIG]: { role: "config", content: "{" } }, alone);
+    await problemsOf(site.activate());
+    expect({ ...read(), env: site.read(env) }).toEqual(good);
+
+    site.deliver(two, alone);
+    const planned = await site.activate({ dryRun: true });
+    expect(formatPlan(planned.plan)).toContain(
+      `  ${files.webApplication}: its settings are no longer deployed`,
+    );
+    expect({ ...read(), env: site.read(env) }).toEqual(good);
+    // A file that cannot be written is left to the next activation.
+    const mounted = site.at(files.networkDaemon);
+    execFileSync("mount", ["--bind", mounted, mounted]);
+    try {
+      await site.activate();
+    } finally {
+      execFileSync("umount", [mounted]);
+    }
+    expect(site.read(files.networkDaemon)).toBe(good[files.networkDaemon]);
+    expect(site.read(files.webApplication)).toBe(original[files.webApplication]);
+    await site.activate();
+    expect({ ...read(), env: site.read(env) }).toEqual({ ...original, env: good.env });
+    expect(site.read("/srv/vault/by-hand.env")).toBe("DOMAIN=https://v\n");
+
+    // The site comes back.
+    site.deliver(one, { settings: both });
+    await site.activate();
+    expect({ ...read(), env: site.read(env) }).toEqual(good);
+    await site.deactivate();
+    expect({ ...read(), env: site.read(env), byHand: site.read("/srv/vault/by-hand.env") }).toEqual({
+      ...original,
+      env: "A=1\n",
+      byHand: "",
+    });
   });
 
   test("are removed item by item: what was written since stays, to the byte", async () => {

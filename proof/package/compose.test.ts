@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { publicFolder } from "../../testkit/publicFolder.js";
-import { chownSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chownSync, renameSync, symlinkSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
 import {
   Action,
   Application,
@@ -15,8 +14,8 @@ import { issue } from "../../testkit/certificates.js";
 import { freePorts } from "../../testkit/ports.js";
 import { newStack } from "../../testkit/stacks.js";
 import { eventually } from "../../testkit/waiting.js";
-import { buildImage, importNode, LIMITS, podman } from "./podman.js";
-import { PODMAN_COMPOSE } from "./podmanCompose.js";
+import { Composed } from "./composed.js";
+import { podman } from "./podman.js";
 
 /** The files for `docker compose`, beside those of an application. */
 
@@ -38,71 +37,17 @@ networks:
 /** This machine's network may have no names of services. */
 const NAMES = `services: { portico: { extra_hosts: ["immich-server:${SERVER}"] } }\n`;
 
-/** A directory with the files of a proxy, the image, and what Compose runs of them. */
-class Composed {
-  private readonly folder = publicFolder("portico-compose-");
-  private readonly node = `portico-compose-node-${process.pid}`;
-  private readonly image = `portico-compose-image-${process.pid}`;
-
-  constructor(private readonly files: readonly string[]) {}
-
-  buildImages(): void {
-    importNode(this.node);
-    buildImage(this.image, this.node);
-  }
-
-  get nodeImage(): string {
-    return this.node;
-  }
-
-  get porticoImage(): string {
-    return `localhost/${this.image}`;
-  }
-
-  path(...names: readonly string[]): string {
-    return join(this.folder, ...names);
-  }
-
-  put(path: string, text: string): void {
-    mkdirSync(dirname(this.path(path)), { recursive: true });
-    writeFileSync(this.path(path), text);
-  }
-
-  /** Others may read the key, which is as careless as it can be. @returns the key */
-  async putCertificate(): Promise<string> {
-    const { cert, key } = await issue({ names: [HOST] });
-    for (const [name, text] of Object.entries({ "tls.crt": cert, "tls.key": key })) {
-      this.put(`${TLS}/${name}`, text);
-      chownSync(this.path(TLS, name), 65_532, 65_532);
-    }
-    return key;
-  }
-
-  compose(...args: readonly string[]): void {
-    const files = this.files.flatMap((file) => ["-f", this.path(file)]);
-    const done = spawnSync(PODMAN_COMPOSE, [`--podman-run-args=${LIMITS.join(" ")}`, ...files, ...args], {
-      encoding: "utf8",
-    });
-    if (done.status !== 0) throw done.error ?? new Error(done.stderr + done.stdout);
-  }
-
-  end(): void {
-    const { image, node, folder } = this;
-    try {
-      this.compose("down");
-    } catch {
-      // Nothing was up, or what is left is removed below.
-    }
-    spawnSync("sh", [
-      "-c",
-      `podman ps -aq --filter ancestor=localhost/${image} --filter ancestor=localhost/${node} | xargs -r podman rm -f`,
-    ]);
-    spawnSync("podman", ["rmi", "--force", image, node]);
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
 const TLS = "portico/etc/portico/tls";
+
+/** Others may read the key, which is as careless as it can be. @returns the key */
+async function putCertificate(composed: Composed): Promise<string> {
+  const { cert, key } = await issue({ names: [HOST] });
+  for (const [name, text] of Object.entries({ "tls.crt": cert, "tls.key": key })) {
+    composed.put(`${TLS}/${name}`, text);
+    chownSync(composed.path(TLS, name), 65_532, 65_532);
+  }
+  return key;
+}
 
 test("the application is served by its names, with what Compose puts beside it", async () => {
   const composed = new Composed(["vendor.yml", "portico.yml", "names.yml"]);
@@ -120,7 +65,7 @@ test("the application is served by its names, with what Compose puts beside it",
     composed.put("names.yml", NAMES);
     for (const file of proxy.composeFiles({ image: composed.porticoImage, networks: ["photos"] }))
       composed.put(...file);
-    await composed.putCertificate();
+    await putCertificate(composed);
     composed.compose("up", "-d");
     const pinged = () => ask(httpsPort, HOST, "GET", "/api/server/ping").catch(() => undefined);
     await eventually(async () => (await pinged())?.status === 200, "for a response", { everyMs: 100 });
@@ -128,7 +73,12 @@ test("the application is served by its names, with what Compose puts beside it",
       target: "/api/server/ping",
       fields: { host: HOST, "x-forwarded-proto": "https" },
     });
-    const [name] = podman("ps", "--filter", "name=portico_1", "--format={{.Names}}").split("\n");
+    const [name] = podman(
+      "ps",
+      // Other tests have containers of this name.
+      `--filter=ancestor=${composed.porticoImage}`,
+      "--format={{.Names}}",
+    ).split("\n");
     podman("healthcheck", "run", name!);
   } finally {
     composed.end();
@@ -176,7 +126,7 @@ describe("a link that the application's user makes", () => {
     for (const file of proxy.composeFiles(options)) composed.put(...file);
     for (const symlinks of SYMLINKS) composed.put(`data/${symlinks}/file`, "harmless");
     spawnSync("chown", ["-R", `${APP}:${APP}`, composed.path("data")]);
-    key = await composed.putCertificate();
+    key = await putCertificate(composed);
     composed.compose("up", "-d");
     const status = async () => (await got("/inside/file"))?.status;
     await eventually(async () => (await status()) === 200, "for a response", { everyMs: 100 });

@@ -72,7 +72,7 @@ export class Deployment {
     return file;
   }
 
-  synthesize(more: Partial<DeployedApp> = {}): void {
+  synthesize<App extends DeployedApp = DeployedApp>(more: Partial<App> = {}): void {
     const { host, ssh } = this;
     const app: DeployedApp = {
       address: host.address,

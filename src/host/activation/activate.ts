@@ -8,6 +8,7 @@ import { type Delivered, observeAll, readDelivered, readLast } from "./delivered
 import { carryOut, formatChange, problemsOf, refuseInterrupted } from "./execution.js";
 import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
 import type { FileState } from "./fileState.js";
+import { editsOf, formatLeaving, leavingFor, leavingPreview, modesOf, undoLeaving } from "./leaving.js";
 import { seeLoaded, staleOf, staleReasons } from "./loaded.js";
 import { withLock } from "./lock.js";
 import { contentsToKeep, foreignDirectories, unopenable } from "./preconditions.js";
@@ -129,7 +130,7 @@ async function makePlan(
   const { deployment } = delivered;
   const now = new Map([...(await observeAll(store, pathsOf(last))), ...delivered.now]);
   const files = fileChanges(delivered, last, now);
-  const settings = await planEdits(store, deployment, last);
+  const settings = await planEdits(store, deployment, last && { ...last, settings: editsOf(last) });
   const { changes: modes, unreached } = systemd
     ? await planModes(deployment)
     : { changes: [], unreached: [] };
@@ -147,6 +148,7 @@ async function makePlan(
   ];
   if (problems.length > 0) throw new ProblemError(problems);
   const replayed = await replayGate(store, delivered, last, report);
+  const leaving = leavingFor(deployment, checked.config, last);
   const loaded = systemd && last !== undefined ? await seeLoaded(store, last.deployment) : undefined;
   const { steps, preview } = stepsTo(
     {
@@ -179,8 +181,9 @@ async function makePlan(
     systemd && checked.config !== undefined ? await filledTrees(ownTrees(deployment, checked.config)) : [];
   const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
   const logs = await logsToBe(delivered);
-  const changes = { files, directories, settings, modes, opened, steps };
-  return { ...changes, filled, preview, units, warnings, logs, drift };
+  const changes = { files, directories, settings, modes, opened, steps, ...(leaving && { leaving }) };
+  const effects = [...preview, ...leavingPreview(leaving, units)];
+  return { ...changes, filled, preview: effects, units, warnings, logs, drift };
 }
 
 async function carryOutOrRollBack(
@@ -238,6 +241,7 @@ async function tidyUp(
     await keepCommand(store, programsOf(state.deployment));
     await removeDirectories(store, state.directories);
     await settleLogs(store, state.deployment, state.deployment);
+    await undoLeaving(store, state, report);
     await store.collectGarbage(state, last, incoming);
   } catch (error) {
     report(`cleanup failed: ${(error as Error).message}`);
@@ -288,6 +292,7 @@ function goodState(
   before: GoodState["before"],
 ): GoodState {
   const same = last?.document === document ? last : undefined;
+  const { leaving } = plan;
   return {
     version: 1,
     id,
@@ -296,13 +301,17 @@ function goodState(
     document,
     before,
     directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
-    settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
-    modes: mergeModes(last?.modes ?? [], plan.modes),
+    settings: mergeEdits(without(editsOf(last), leaving?.settings), plan.settings.edits),
+    modes: mergeModes(without(modesOf(last), leaving?.modes), plan.modes),
+    ...(leaving === undefined ? {} : { leaving }),
     // An activation of the same deployment repairs the host: what the host has lost is not forgotten.
     defaultRoutes: [...(same?.defaultRoutes ?? []), ...defaultRoutes()],
     filled: [...new Set([...(same?.filled ?? []), ...plan.filled])],
   };
 }
+
+const without = <T>(all: readonly T[], some: readonly T[] = []): T[] =>
+  all.filter((one) => !some.includes(one));
 
 /** Whose the host is after an activation. */
 function identityOf(last: GoodState | undefined, options: ActivationOptions): Pick<GoodState, "identity"> {
@@ -311,16 +320,28 @@ function identityOf(last: GoodState | undefined, options: ActivationOptions): Pi
 }
 
 /** A plan as lines of text; empty if there is nothing to do. */
-export function formatPlan({ files, settings, modes, opened, steps, drift, preview }: Plan): string[] {
-  const lines = steps.flatMap((step) => [
-    formatStep(step),
-    ...(step.do === "files"
-      ? [
-          ...files.map(formatChange),
-          ...editedPaths(settings.edits).map((path) => `${path}: application settings`),
-          ...[...opened, ...modes].map(formatMode),
-        ].map((line) => `  ${line}`)
-      : []),
-  ]);
+export function formatPlan({
+  files,
+  settings,
+  modes,
+  opened,
+  steps,
+  leaving,
+  drift,
+  preview,
+}: Plan): string[] {
+  const lines = [
+    ...steps.flatMap((step) => [
+      formatStep(step),
+      ...(step.do === "files"
+        ? [
+            ...files.map(formatChange),
+            ...editedPaths(settings.edits).map((path) => `${path}: application settings`),
+            ...[...opened, ...modes].map(formatMode),
+          ].map((line) => `  ${line}`)
+        : []),
+    ]),
+    ...formatLeaving(leaving),
+  ];
   return lines.length === 0 ? [] : [...drift, ...preview, ...lines];
 }

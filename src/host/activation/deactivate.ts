@@ -4,6 +4,7 @@ import type { Problem } from "../../model/index.js";
 import { READY_FILE } from "../../render/keepalived.js";
 import { FORMER_ROTATION_FILE } from "../../render/logRotation.js";
 import type { ActivationOptions } from "./activate.js";
+import { editsOf, modesOf } from "./leaving.js";
 import { withLock } from "./lock.js";
 import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
 import { logsOf, rememberLogs } from "./logs.js";
@@ -102,8 +103,8 @@ async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
       return before === "unknown" ? [] : [{ path, role, restore: before }];
     }),
     directories: last.directories,
-    settings: last.settings,
-    ...(last.modes === undefined ? {} : { modes: last.modes }),
+    settings: editsOf(last),
+    modes: modesOf(last),
     units: Object.fromEntries(
       [...units].map(([unit, { active, enabled }]) => [
         unit,

@@ -12,6 +12,7 @@ import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
 import { undoModes } from "./treeModes.js";
 import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
+import type { SettingsEditRecord } from "../applicationSettings/index.js";
 import { controlSocketOf } from "./systemctl.js";
 import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
 import { awaitService, type FailedBefore } from "./verification.js";
@@ -107,15 +108,25 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
       report(`  ${path}: ${state.kind === "absent" ? "removed" : "restored"}`);
     });
   }
-  for (const path of editedPaths(journal.settings)) {
-    await attempt(restored.unwritten, async () => {
-      const changed = await undoEdits(store, path, journal.settings);
+  await undoAllEdits(store, journal.settings, report, restored.unwritten);
+  return restored;
+}
+
+/** Undoes edits of the application's own files, one file after the other; those that cannot be written are problems. */
+export async function undoAllEdits(
+  store: Store,
+  edits: readonly SettingsEditRecord[],
+  report: Report,
+  unwritten: Problem[],
+): Promise<void> {
+  for (const path of editedPaths(edits)) {
+    await attempt(unwritten, async () => {
+      const changed = await undoEdits(store, path, edits);
       // Items that were changed in the meantime stay, and are reported.
       for (const p of changed) report(`  ${p.path}: ${p.message}`);
       if (changed.length === 0) report(`  ${path}: Portico's changes are undone`);
     });
   }
-  return restored;
 }
 
 /** A proxy that cannot load the old state while it runs is restarted with it. */

@@ -54,6 +54,16 @@ export interface GoodState {
   readonly filled?: readonly string[];
   /** Permissions of trees that were set, with the permissions before the first deployment. */
   readonly modes?: readonly ModeChange[];
+  /** What earlier deployments did to the application's own files and this one no longer wants, until it is undone. */
+  readonly leaving?: Leaving;
+}
+
+/** Edits and permissions that are no longer wanted. */
+export interface Leaving {
+  readonly settings: readonly SettingsEditRecord[];
+  readonly modes: readonly ModeChange[];
+  /** Daemons that read the edited files, in the order in which they start. */
+  readonly daemons: readonly string[];
 }
 
 interface Logs {

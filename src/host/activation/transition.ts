@@ -16,7 +16,7 @@ import {
   type WantedUnit,
 } from "./serviceSteps.js";
 import type { PlannedEdits } from "./settingsEdits.js";
-import { goodFiles, type GoodState, type Journal, type Store } from "./store.js";
+import { goodFiles, type GoodState, type Journal, type Leaving, type Store } from "./store.js";
 import type { SettingsEditRecord } from "../applicationSettings/index.js";
 
 /** The planned changes of a host. */
@@ -32,6 +32,8 @@ export interface Plan {
   /** Directories that are opened for the proxy's user again; a roll-back leaves them so. */
   readonly opened: readonly ModeChange[];
   readonly steps: readonly Step[];
+  /** What is undone once the deployment serves. */
+  readonly leaving?: Leaving;
   /** Their effects on services, with the reasons, as text. */
   readonly preview: readonly string[];
   /** Units in question, as they are. */
