@@ -259,7 +259,7 @@ const CASES = Array.from<
     { pauses: "warning" },
     [
       "pauses",
-      /\nevery virtual server: in maintenance since 1970-\S+Z\nall requests are refused since 1970\S+, for [^]*\nportico maintenance off$/,
+      /\nevery site: in maintenance since 1970-\S+Z\nall requests are refused since 1970\S+, for [^]*\nportico maintenance off$/,
     ],
   ],
   ["a health listener", ready(response(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],

@@ -135,7 +135,7 @@ test("maintenance holds over a worker's death, a reload, an upgrade and a crash,
   portico.rewrite({ ...config(), maintenance: { allow: ["127.0.0.1"] } });
   expect(await cli("reload")).toMatch(/^0 /);
   expect(await cli("check", "--live", portico.configFile)).toMatch(/^0 PASS /);
-  expect(await cli("maintenance")).toMatch(/^0 SERVER +SINCE +UNTIL +MESSAGE\nall .* Back soon\n$/);
+  expect(await cli("maintenance")).toMatch(/^0 SITE +SINCE +UNTIL +MESSAGE\nall .* Back soon\n$/);
   expect(await cli("maintenance", "off")).toBe("0 maintenance has ended\n");
   expect(await statuses()).toBe("200");
   expect(await cli("maintenance", "status")).toBe("0 no request is refused\n");
