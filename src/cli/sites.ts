@@ -14,7 +14,7 @@ import { EXIT, json, type Output } from "./output.js";
 
 /** What commands with `--site` have in common. */
 
-/** The exit code for a site that there is not. */
+/** Reports the name of no site, and returns the exit code. */
 export function refuseSite(unknown: Problem, inJson: boolean | undefined, output: Output): number {
   if (inJson === true) output.out(json({ ok: false, problems: [unknown] }));
   else output.err(`${formatProblem(unknown)}\n`);

@@ -55,7 +55,7 @@ export const entriesOfSite = <T extends { readonly site?: string | undefined }>(
   wanted?: string,
 ): readonly T[] => all.filter(({ site = OWN_SITE }) => wanted === undefined || site === wanted);
 
-/** A site that somebody asks for, and that there is not. */
+/** The problem of a name that no site has. */
 export function unknownSite(received: string | undefined, known: Iterable<string>): Problem | undefined {
   const sites = [...new Set(known)];
   if (received === undefined || sites.includes(received)) return undefined;
@@ -65,6 +65,6 @@ export function unknownSite(received: string | undefined, known: Iterable<string
   return problem("control.unknown-site", "--site", "is not the name of a site", more);
 }
 
-/** The same of the sites of a config. */
+/** The same for the sites of a config. */
 export const siteNotIn = ({ virtualServers }: Served, received: string | undefined): Problem | undefined =>
   unknownSite(received, virtualServers.map(siteOf));
