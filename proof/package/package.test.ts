@@ -147,8 +147,7 @@ test("every link of a page in the package leads to a file and a heading in the p
     const path = join(own, page);
     return deadLinks(path, readFileSync(path, "utf8")).map((link) => `${page}: ${link}`);
   });
-  // Pictures are in the repository alone.
-  expect(dead.filter((one) => !/: (?:docs\/)?images\/[\w-]+\.png$/.test(one))).toEqual([]);
+  expect(dead).toEqual([]);
 });
 
 test("the types describe every field of the config", () => {
@@ -243,8 +242,8 @@ describe("the pages", () => {
     }
   });
 
-  test("it has no module that no entry point needs, and 1.54 MB at most", () => {
-    expect(statSync(join(consumer.folder, "cdktf-portico.tgz")).size).toBeLessThan(1_540_000);
+  test("it has no module that no entry point needs, and 1.63 MB at most", () => {
+    expect(statSync(join(consumer.folder, "cdktf-portico.tgz")).size).toBeLessThan(1_630_000);
     const library = join(consumer.folder, "node_modules/cdktf-portico/dist/lib");
     const folders = readdirSync(library).filter((name) => !name.includes("."));
     expect(folders).toEqual([

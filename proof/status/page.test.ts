@@ -17,7 +17,7 @@ import { randomText } from "../../testkit/random.js";
 
 /**
  * The status page in a browser, while things happen behind it. With UPDATE_SCREENSHOTS=1 it makes the pictures of the
- * docs.
+ * docs; pngquant makes them small enough for the package.
  */
 
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
