@@ -1248,6 +1248,7 @@ describe("how the host should respond", () => {
       "request": "HEAD http://files.example.org:PORT/sync/ (at 127.0.0.1:PORT)",
       "seen": "400, no Location, no Content-Type, no Vary, no Content-Language",
       "settings": ["ALLOWED_HOSTS"],
+      "site": "application",
     },
   ],
 ]

@@ -19,7 +19,7 @@ import { randomBody } from "../../testkit/random.js";
 
 const MIB = 1024 * 1024;
 const MEMORY_MIB = 256;
-/** One worker in 256 MiB admits 70 connections, of 16 streams each. */
+/** One worker in 256 MiB admits 64 connections, of 16 streams each. */
 const CLIENTS = 78;
 const STREAMS = 16;
 /** Memory stands still when two seconds bring less than a megabyte each quarter. */
@@ -204,7 +204,7 @@ inGroup("clients that stay within the limits", () => {
 
   test("have the limits that the log says", () => {
     expect(portico.errors).toContain(
-      `${MEMORY_MIB} MiB of memory: 1 worker, with heaps of up to 80 MiB and up to 70 connections of up to 16 streams\n`,
+      `${MEMORY_MIB} MiB of memory: 1 worker, with heaps of up to 80 MiB and up to 64 connections of up to 16 streams\n`,
     );
   });
 

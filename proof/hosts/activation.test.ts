@@ -111,7 +111,11 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
     [
       "all of it, back",
       () => [site.base, {}],
-      ["stop web", "start web", "stop portico", "restart portico.socket", "start portico"],
+      [
+        ...["stop web", "start web", "stop portico", "restart portico.socket", "start portico"],
+        // Then the settings are undone, which no longer are in the deployment.
+        ...["stop web", "stop files", "start files", "start web"],
+      ],
     ],
   ])("%s", async (_what, deployment, expected) => {
     const [files, more] = deployment();
