@@ -17,6 +17,8 @@ export interface Uploaded {
 interface Attempt {
   readonly status: number;
   readonly retryAfter: string | undefined;
+  /** Why there is no response. */
+  readonly why?: string;
 }
 
 /** Sends a body in pieces, so that it is under way for some tenths of a second. */
@@ -58,7 +60,9 @@ export function overHttp1(port: number, ...pieces: [bytes: number, everyMs: numb
           if (!request.writableEnded) request.destroy();
         });
       });
-      request.on("error", () => resolve(CUT));
+      request.on("error", ({ message }) => {
+        resolve({ ...CUT, why: request.reusedSocket ? `${message}, on a used connection` : message });
+      });
       void inPieces(request, body, ...pieces);
     });
   return { send, close: () => agent.destroy() };
@@ -71,7 +75,9 @@ export function overHttp2(port: number): Client {
     const length = declared ? { "content-length": body.length } : {};
     const stream = session.request({ ":method": "PUT", ":path": target, ":authority": "a", ...length });
     let attempt = CUT;
-    stream.on("error", () => undefined);
+    stream.on("error", ({ message }) => {
+      if (attempt === CUT) attempt = { ...CUT, why: message };
+    });
     stream.on("response", (headers) => {
       attempt = { status: headers[":status"]!, retryAfter: headers["retry-after"] as string | undefined };
     });
@@ -92,14 +98,15 @@ export interface Tally {
   readonly stored: Uploaded[];
   /** When uploads were refused, in milliseconds since 1970. */
   readonly refused: number[];
-  cut: number;
+  /** Those that were cut off: which, and why. */
+  readonly cut: string[];
   /** Responses that no rule allows. */
   readonly odd: string[];
 }
 
 export const hashOf = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
-export const nothingYet = (): Tally => ({ stored: [], refused: [], cut: 0, odd: [] });
+export const nothingYet = (): Tally => ({ stored: [], refused: [], cut: [], odd: [] });
 
 /** Uploads until it is told to stop, and then until the last file is stored. */
 export async function uploads(
@@ -115,10 +122,10 @@ export async function uploads(
     const declared = random.pick(2) === 0;
     for (let attempt = 0; ; attempt++) {
       const target = `/${name}/${file}/${attempt}`;
-      const { status, retryAfter } = await client.send(target, body, declared);
+      const { status, retryAfter, why } = await client.send(target, body, declared);
       if (status === 201) tally.stored.push({ target, digest });
       else if (status === 503 && retryAfter !== undefined) tally.refused.push(Date.now());
-      else if (status === 0) tally.cut++;
+      else if (status === 0) tally.cut.push(`${target} (${why})`);
       else tally.odd.push(`${target}: ${status}, Retry-After ${retryAfter}`);
       if (status === 201) break;
       await sleep(50 + random.pick(100));

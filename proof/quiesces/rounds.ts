@@ -91,8 +91,8 @@ class Round {
     this.going = false;
     await Promise.all([...busy, slow]);
     const findings = [...judge(this.tally, this.store.writes, command), ...open, ...(await this.leaks())];
-    if (this.tally.cut > 0 && !CUTTING.has(this.kind))
-      findings.push(`${this.tally.cut} uploads were cut off, and nothing was killed`);
+    if (this.tally.cut.length > 0 && !CUTTING.has(this.kind))
+      findings.push(`uploads were cut off, and nothing was killed: ${this.tally.cut.join(", ")}`);
     this.count(command);
     return findings;
   }
@@ -198,7 +198,7 @@ class Round {
     else if (begin !== undefined) figures.ended++;
     figures.stored += tally.stored.length;
     figures.refused += tally.refused.length;
-    figures.cut += tally.cut;
+    figures.cut += tally.cut.length;
   }
 }
 
