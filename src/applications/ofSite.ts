@@ -4,10 +4,10 @@ import type { ApplicationDefinition, ApplicationRoute } from "./definition.js";
 type SettingsItem = SettingsFile["items"][number];
 
 /**
- * The application of one of several sites on a host: rows of `portico doctor`, settings files and expected responses have
- * the site's name in front, so that two sites may have the same application.
+ * One of several applications on a host: rows of `portico doctor`, settings files and expected responses have a name in
+ * front, so that an application may be there twice.
  *
- * @param name of the site
+ * @param name of the site, or of the application below a path
  */
 export function ofSite(name: string, definition: ApplicationDefinition): ApplicationDefinition {
   const { rows = [], settings, daemons, trees, routes } = definition;

@@ -77,10 +77,9 @@ export class PathApplication<
     super(site, freeId(site, id));
     const { frontEnd, siteName, serverNames, virtualServer, redirect } = site;
     const { mode, proxy } = frontEnd;
-    const onHost = proxy instanceof ReverseProxy ? proxy : undefined;
     const at = (prop: string): string => `${this.node.path}.${prop}`;
     refuseProps(this, props, withMembers(props, PATH_APPLICATION_PROPS), (fit) => [
-      ...siteProblems(fit, at, onHost === undefined),
+      ...siteProblems(fit, at, !(proxy instanceof ReverseProxy)),
       ...pathProblems(fit, at),
     ]);
     const own = props.application.forSite();
@@ -94,8 +93,6 @@ export class PathApplication<
         ...{ id, name, application, mode, serverNames, upstreams: changes, path: props.path },
         routeResponseHeaders: props.routeResponseHeaders as RouteFields | undefined,
         requestBodyTimeoutMs: props.requestBodyTimeoutMs,
-        logDirectory: onHost?.paths.logDirectory,
-        logs: onHost?.mainLogs,
       },
     );
     this.path = props.path;

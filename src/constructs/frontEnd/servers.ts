@@ -19,6 +19,7 @@ import { literalPaths } from "../warnings.js";
 import type { Mode } from "../mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
 import type { TlsMaterial } from "../tlsMaterial.js";
+import { ReverseProxy } from "../reverseProxy.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { Route } from "../route.js";
 import { type Upstream, type UpstreamProps, withChanges } from "../upstream.js";
@@ -61,9 +62,6 @@ export interface ApplicationInput {
   readonly upstreams?: UpstreamChanges;
   readonly routeResponseHeaders?: RouteFields;
   readonly requestBodyTimeoutMs?: number;
-  readonly logDirectory?: string;
-  /** Main logs of the proxy. */
-  readonly logs?: ProxyLogs;
 }
 
 /** @internal The input of a site's upstreams, virtual servers and routes. */
@@ -103,7 +101,7 @@ export function addSiteParts(proxy: ReverseProxyBase, input: SiteInput): SitePar
   const path = mainPath(application, place);
   const root = input.rootRedirect === true && path !== "/" ? rootRedirect(mode, path) : undefined;
   const expect = frontEndExpectations({ ...place, path }, root !== undefined, input.name);
-  const all = { ...input, place, upstreams, expect };
+  const all = { ...input, proxy, place, upstreams, expect };
   const servers = addServers(proxy, { ...all, root });
   const own = addRoutes(servers.application, all);
   const page = addPage(servers.application, { ...all, page: root ?? input.page });
@@ -120,7 +118,7 @@ export function addPathParts(
 ): ApplicationParts {
   const place = placeOf(input.mode, input.serverNames, path);
   const upstreams = addUpstreams(proxy, input);
-  const routes = addRoutes(server, { ...input, place, upstreams, routeName: id });
+  const routes = addRoutes(server, { ...input, proxy, place, upstreams, routeName: id });
   if (redirect !== undefined && routeOf(redirect, path) === undefined) {
     const action = Action.redirect({ status: 301, scheme: "https", port: input.mode.publicPort });
     literalPaths.add(redirect.addRoute(id, { path, match: "segment", action, expect: false }));
@@ -229,9 +227,10 @@ function addRedirects(
 }
 
 interface RoutesInput extends Omit<ApplicationInput, "upstreams"> {
+  readonly proxy: ReverseProxyBase;
   readonly upstreams: Readonly<Record<string, Upstream>>;
   readonly place: PublicPlace;
-  /** Begin of the ids of routes, where the virtual server has routes of another application. */
+  /** Beginning of the ids of routes, where the virtual server has routes of another application. */
   readonly routeName?: string;
 }
 
@@ -272,13 +271,15 @@ function addPage(server: VirtualServer, { page: action, ...input }: PageInput): 
 }
 
 /** On a stream everything goes to one place; the lines name the route. */
-function logsOf(route: string, { logDirectory, logs = {}, name }: RoutesInput) {
+function logsOf(route: string, { proxy, name }: RoutesInput) {
   const id = namedBy({ name }, route);
-  const isStream = (log: ProxyLogs[keyof ProxyLogs]): boolean =>
-    logDirectory === undefined || (typeof log === "object" && "stream" in log);
+  if (!(proxy instanceof ReverseProxy)) return {};
+  const { paths, mainLogs: { access, error } = {} } = proxy;
+  const isStream = (log: ProxyLogs[keyof ProxyLogs]): boolean => typeof log === "object" && "stream" in log;
+  const path = `${paths.logDirectory}/${id}`;
   return {
-    accessLog: isStream(logs.access) ? undefined : { path: `${logDirectory}/${id}.access.log` },
-    errorLog: isStream(logs.error) ? undefined : { path: `${logDirectory}/${id}.error.log` },
+    accessLog: isStream(access) ? undefined : { path: `${path}.access.log` },
+    errorLog: isStream(error) ? undefined : { path: `${path}.error.log` },
   };
 }
 

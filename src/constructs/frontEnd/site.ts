@@ -60,11 +60,10 @@ export class Site<
   constructor(scope: SiteScope, id: string, props: SiteProps<Upstreams, Routes, Settings>, page?: Action) {
     super(scope, freeId(scope, id));
     const { mode, proxy, listeners, sites } = scope;
-    const onHost = proxy instanceof ReverseProxy ? proxy : undefined;
     const isFurther = page === undefined;
     this.frontEnd = scope;
     this.siteName = isFurther ? id : undefined;
-    if (isFurther) refuseSite(this, props, onHost === undefined);
+    if (isFurther) refuseSite(this, props, !(proxy instanceof ReverseProxy));
     this.serverNames = props.serverNames as [string, ...string[]];
     const { serverNames } = this;
     const own = props.application.forSite();
@@ -79,8 +78,6 @@ export class Site<
       routeResponseHeaders: props.routeResponseHeaders as RouteFields | undefined,
       tls: props.tls ?? (isFurther ? ownCertificate(scope, serverNames) : undefined),
       page: page ?? Action.respond(404),
-      logDirectory: onHost?.paths.logDirectory,
-      logs: onHost?.mainLogs,
     });
     this.url = made.url;
     this.upstreams = made.upstreams as Upstreams;
