@@ -136,7 +136,7 @@ function retryAt({ headers }: Response, clock: Clock): number | undefined {
   if (/^\d{1,9}$/.test(text)) return clock.now() + Number(text) * 1_000;
   const date = Date.parse(text);
   if (Number.isNaN(date)) return undefined;
-  // By how much the clocks differ, the authority's response shows.
+  // The authority's response shows how much the clocks differ.
   const theirs = Date.parse(headers.date ?? "");
   return Number.isNaN(theirs) ? date : clock.now() + Math.max(0, date - theirs);
 }

@@ -6,7 +6,7 @@ export interface AcmeProblem {
   readonly detail: string;
   /** The name that it concerns, where it does not concern all. */
   readonly name?: string | undefined;
-  /** Where a person has to go to agree to something. */
+  /** The page on which a person has to agree to something. */
   readonly instance?: string | undefined;
 }
 
@@ -15,7 +15,7 @@ export class AcmeError extends Error {
     readonly code: string,
     readonly detail: string,
     readonly more: {
-      /** One for each name that it concerns. */
+      /** A problem for each name that the refusal concerns. */
       readonly subproblems?: readonly AcmeProblem[];
       readonly instance?: string | undefined;
       /** When to ask the authority again, in milliseconds since 1970. */

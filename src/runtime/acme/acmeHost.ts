@@ -48,7 +48,7 @@ export interface CertificateStatus {
 export interface AcmeFailure {
   /** A type of RFC 8555 without its prefix (`rateLimited`), or one of ours (`unreachable`). */
   readonly code: string;
-  /** One sentence without a full stop, with the names it concerns and the authority's own words. */
+  /** A sentence without a full stop, with the names it concerns and the authority's own words. */
   readonly message: string;
   readonly fix: string;
   /** When it happened. */

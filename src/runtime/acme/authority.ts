@@ -31,10 +31,10 @@ export const accountFile = (directory: string, config: CertificateAuthorityConfi
 export interface StoredAccount {
   /** PEM. */
   readonly key: string;
-  /** By which the authority knows it; absent until the authority has made it. */
+  /** The authority knows the account by this URL; absent until the authority has made the account. */
   readonly url?: string;
   readonly email?: string;
-  /** Where the authority lists its orders, if it does (RFC 8555, 7.1.2.1). */
+  /** The list of the account's orders, if the authority has one (RFC 8555, 7.1.2.1). */
   readonly orders?: string;
 }
 
@@ -84,7 +84,7 @@ export class Authority {
     return (await this.client()).directory();
   }
 
-  /** Without a signature, for public resources. */
+  /** Gets a public resource: the request has no signature. */
   async get(url: string): Promise<Resource> {
     return (await this.client()).get(url);
   }
@@ -94,7 +94,7 @@ export class Authority {
     return this.signed((client, signer) => client.post(signer, url, payload));
   }
 
-  /** As `post`, for a response that is not JSON. */
+  /** Does the same as `post`, for a response that is not JSON. */
   download(url: string): Promise<Response> {
     return this.signed((client, signer) => client.postRaw(signer, url));
   }

@@ -27,8 +27,8 @@ export const certificateFile = (folder: string): string => join(folder, "certifi
 /** A client gets all of them in each handshake; public authorities send two or three. */
 const CHAIN_MAX = 10;
 /**
- * As PEM. OpenSSL's clients take 100 KiB of certificates (SSL_CTX_set_max_cert_list(3)), and to compare a hundred names with
- * those of a larger one takes seconds.
+ * The limit of the chain as PEM. OpenSSL's clients take 100 KiB of certificates (SSL_CTX_set_max_cert_list(3)), and to
+ * compare a hundred names with those of a larger certificate takes seconds.
  */
 export const CHAIN_CHARACTERS_MAX = 64 * 1024;
 

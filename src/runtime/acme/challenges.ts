@@ -21,7 +21,7 @@ export interface OpenChallenge {
 /** The challenges of all orders at once. */
 export class OpenChallenges {
   private readonly byCertificate = new Map<string, readonly Challenge[]>();
-  /** Those that DNS records prove, by certificate. */
+  /** The challenges that DNS records prove, by certificate. */
   private readonly recorded = new Map<string, readonly Proof[]>();
   private readonly dns: DnsProofs;
   /** Removals of records that have not ended, by certificate. */
@@ -108,13 +108,13 @@ export class OpenChallenges {
   }
 }
 
-/** One that the proxy's own listeners respond to. */
+/** A challenge that the proxy's own listeners respond to. */
 type ServedChallenge = OpenChallenge & { readonly type: Challenge["type"] };
 
 const isRecorded = ({ type }: OpenChallenge): boolean => type === "dns-01";
 
 const READY_MS = 30 * SECOND_MS;
-/** For a stop or an upgrade, which waits for it. */
+/** A stop or an upgrade waits for the removal. */
 const REMOVAL_MS = 2 * SECOND_MS;
 
 async function ready({ type, name, token, keyAuthorization }: ServedChallenge): Promise<Challenge> {

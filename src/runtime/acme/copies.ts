@@ -26,7 +26,7 @@ export interface Copies {
   readonly certificates: Readonly<Record<string, string>>;
 }
 
-/** One line for each copy that was taken or refused. Copies that the host already had are not listed. */
+/** A line for each copy that was taken or refused. Copies that the host already had are not listed. */
 export interface Outcome {
   readonly taken: readonly string[];
   readonly refused: readonly string[];

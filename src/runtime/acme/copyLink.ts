@@ -66,13 +66,13 @@ export function listenForCopies(
     return new Promise((resolve) => server.close(() => resolve()));
   };
   return new Promise((resolve, reject) => {
-    // Also ignores later errors of accept(), for instance without descriptors.
+    // This listener also ignores later errors of accept(), for instance without descriptors.
     server.on("error", reject);
     server.listen(port, own, () => resolve(close));
   });
 }
 
-/** As many as fit into the time of a handshake, if somebody opens connections in a loop. */
+/** This many connections fit into the time of a handshake, if somebody opens connections in a loop. */
 const UNKNOWN_MAX = 64;
 /** The other host opens one at a time. */
 const KNOWN_MAX = 4;
@@ -136,7 +136,7 @@ const textsIn = (value: unknown): string[] =>
 
 /** Reads JSON on one line and refuses data after it. The newline shows that the message is complete. */
 function readLine(socket: TLSSocket): Promise<unknown> {
-  // One buffer and not a list of chunks: a peer may send each byte in a separate record, and each chunk has overhead.
+  // A single buffer, no list of chunks: a peer may send each byte in a separate record, and each chunk has overhead.
   const line = Buffer.allocUnsafe(LINE_MAX);
   let length = 0;
   let isWhole = false;

@@ -75,7 +75,7 @@ function readRefusal(response: Buffer, request: SignedMessage, key: TsigKey): st
   }
   if (tsig?.name !== key.name || tsig.algorithm !== key.algorithm)
     return "its response is not signed with the key";
-  // As it was before it was signed.
+  // The message as it was before it was signed.
   const message = Buffer.from(response.subarray(0, tsig.start));
   message.writeUInt16BE(response.readUInt16BE(ADDITIONAL_COUNT) - 1, ADDITIONAL_COUNT);
   const parts = [u16(request.mac.length), request.mac, message, variables(key, tsig)];
@@ -123,7 +123,7 @@ interface Tsig extends Stamp {
   readonly name: string;
   readonly algorithm: string;
   readonly mac: Buffer;
-  /** Where its record begins. */
+  /** The position at which the record begins. */
   readonly start: number;
 }
 
@@ -157,7 +157,9 @@ function tsigIn(message: Buffer): Tsig | undefined {
   };
 }
 
-/** Where a name ends, however it goes on elsewhere: in a response that nobody signed, thousands may share their labels. */
+/**
+ * The position after a name; pointers are not followed: in an unsigned response, thousands of names may share their labels.
+ */
 function nameEnd(message: Buffer, from: number): number {
   for (let at = from; ;) {
     const length = message.readUInt8(at);

@@ -28,8 +28,9 @@ export class DnsProgram implements DnsProvider {
   }
 
   /**
-   * One after the other: a provider may read all records of a name, and write them back with one more. All records are
-   * removed that can be, whatever became of the others, unless a call was killed: the next one would hang, too.
+   * Records are written one by one: a provider may read all records of a name, and write them back with a further record.
+   * All records are removed that can be, whatever became of the others, unless a call was killed: the next call would hang,
+   * too.
    */
   async write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
     const { command, credentialFile } = this.config;

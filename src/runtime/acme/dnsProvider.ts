@@ -13,7 +13,7 @@ export type NameServer = NonNullable<DnsProofsConfig["nameServers"]>[number];
 export interface DnsProvider {
   /** Each of them has to show the records. */
   readonly nameServers: readonly NameServer[];
-  /** Where the proofs have to be. */
+  /** The records that the proofs need. */
   records(proofs: readonly Proof[]): Promise<TxtRecord[]>;
   /** Writing an existing record, or removing a missing one, is not a failure. */
   write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void>;

@@ -25,7 +25,7 @@ export class DnsUpdates implements DnsProvider {
     const { server, zone, keyFile, ttlSeconds } = this.config;
     const key = tsigKeyIn(await requiredFile(keyFile));
     if (key === undefined) throw new AcmeError("file", `${keyFile} is not a key as tsig-keygen writes it`);
-    // By the real time: a signature is valid for minutes.
+    // This is the real time: a signature is valid for minutes.
     const seconds = Math.floor(Date.now() / 1000);
     const request = signed(updateMessage(zone, change, records, ttlSeconds), key, seconds);
     const response = await exchange(server, request.bytes, signal).catch((error: Error) => {
@@ -38,7 +38,7 @@ export class DnsUpdates implements DnsProvider {
 
 const RESPONSE_MS = 10_000;
 
-/** One message over TCP, and the response (RFC 1035, 4.2.2), which is no longer than its length can say. */
+/** Sends a message over TCP and returns the response (RFC 1035, 4.2.2), whose length has two bytes. */
 function exchange(
   { address, port }: DnsProofsOf<"rfc2136">["server"],
   message: Buffer,

@@ -306,7 +306,7 @@ export class ManagedCertificate {
     await this.change({ ...before, failures, lastFailure, ...retry });
     const next = new Date(this.due()).toISOString();
     const { code, message, fix } = lastFailure;
-    // One line for each failure, with its fix, so that an operator can act on the log alone.
+    // A failure has one line, with its fix, so that an operator can act on the log alone.
     host.log("error", `certificate not issued (${code}): ${message}; next attempt at ${next}; fix: ${fix}`);
     this.respond(lastFailure);
   }
@@ -347,7 +347,7 @@ export class ManagedCertificate {
         `certificate for ${wanted.names.join(", ")}: the authority asks to renew it now${why}`,
       );
     } catch {
-      // RFC 9773, 4.3: without a response the last one counts, and without any the certificate's lifetime.
+      // If there is no response, the last response counts, or else the certificate's lifetime (RFC 9773, 4.3).
       const failures = (before?.failures ?? 0) + 1;
       const askAgainAt = afterRenewalFailure(clock.now(), failures);
       const renewal = { ...before, certificate: certificate.fingerprint, askAgainAt, failures };

@@ -45,7 +45,7 @@ interface Pending {
 export interface OrderOptions {
   readonly wanted: OrderedCertificate;
   readonly authority: Authority;
-  /** Where the certificate is kept. */
+  /** The folder in which the certificate is kept. */
   readonly folder: string;
   readonly challenges: OpenChallenges;
   readonly clock: Clock;
@@ -225,7 +225,7 @@ export class Order {
     const { authority, wanted } = this.options;
     const open: OpenAuthorization[] = [];
     const urls = urlsIn(order.value["authorizations"]);
-    // One for each identifier (RFC 8555, 7.1.3).
+    // The order has an authorization for each identifier (RFC 8555, 7.1.3).
     if (urls.length > wanted.names.length)
       throw new OrderOver(
         new AcmeError("badResponse", "the authority requires proof of more names than the order has"),
@@ -284,7 +284,7 @@ export class Order {
     if (status === "ready") {
       const csr = await certificateRequest(wanted.names, createPrivateKey(this.pending!.key));
       await this.request(urlOf(order, "finalize"), { csr: csr.toString("base64url") }).catch((error) => {
-        // Also the response if the authority already processes the order (RFC 8555, 7.4).
+        // The authority also responds this if it already processes the order (RFC 8555, 7.4).
         if (!(error instanceof AcmeError)) throw error;
         if (error.code !== "orderNotReady") throw error.afterProof();
       });
@@ -365,7 +365,7 @@ const isOver = (error: unknown): boolean =>
 /** Refusals of a request that would be refused again in the same order. */
 const DEADLY = new Set(["badCSR", "badPublicKey", "rejectedIdentifier", "invalidProfile"]);
 
-/** Where an authority lists no orders, or fails to, a new one is made: the same response as if there were none. */
+/** An authority that lists no orders, or fails to, is treated as if there were none: a new order is made. */
 const passing = (error: unknown): undefined => {
   if (error instanceof AcmeError && error.code !== "unreachable") return undefined;
   throw error;

@@ -15,9 +15,9 @@ const SAME_NAMES = { most: 4, ms: 7 * DAY_MS };
 
 interface Counted {
   readonly orders: readonly number[];
-  /** By name. */
+  /** The failures of each name. */
   readonly failures: Readonly<Record<string, readonly number[]>>;
-  /** By all names of a certificate. */
+  /** The certificates issued, by all names of a certificate. */
   readonly issued: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -121,7 +121,7 @@ function room(times: readonly number[], { most, ms }: Limit, now: number): numbe
 const within = (times: readonly number[], ms: number, now: number): number[] =>
   times.filter((at) => at > now - ms && at <= now + MINUTE_MS);
 
-/** Without entries that no limit counts any more. */
+/** Removes the entries that no limit counts any more. */
 function current({ orders, failures, issued }: Counted, now: number): Counted {
   const each = (all: Counted["failures"], { ms }: Limit): Counted["failures"] =>
     Object.fromEntries(

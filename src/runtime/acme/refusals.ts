@@ -33,7 +33,7 @@ export function failureOf(error: AcmeError, wanted: OrderedCertificate, at: numb
   };
 }
 
-/** For a long pause that the authority asked for. One by Portico's own limits cannot be ended. */
+/** Adds how to end a long pause that the authority asked for. A pause by Portico's own limits cannot be ended. */
 export const withWayAroundPause = (failure: AcmeFailure, { names }: OrderedCertificate): AcmeFailure => ({
   ...failure,
   fix: `${failure.fix} The authority asked for this pause; \`portico certificates renew ${names[0]}\` tries before its end.`,
@@ -131,7 +131,9 @@ function alias({ name, wanted: { authority } }: About): string {
     : `; ${challengeName(name)} has to be a CNAME record that leads to ${target}`;
 }
 
-/** By the types of RFC 8555, 6.7, RFC 9773, 7.4 and the profiles of draft-ietf-acme-profiles; the last are ours. */
+/**
+ * Words for the codes of RFC 8555, 6.7, RFC 9773, 7.4 and draft-ietf-acme-profiles, and for Portico's own, which come last.
+ */
 const WORDS: Readonly<Record<string, Words>> = {
   ...DNS_WORDS,
   connection: {

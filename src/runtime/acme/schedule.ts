@@ -72,7 +72,7 @@ export function asksToRenew(certificate: Validity, history: History, now: number
 
 function afterFailure(id: string, { failures, lastFailure, retryAt }: History): number {
   if (failures === 0 || lastFailure === undefined) return 0;
-  // Where the time is known, it counts, and the pause only keeps an authority from being asked every second.
+  // A known time decides; the pause then only keeps the authority from being asked every second.
   const known = lastFailure.code === "rateLimited" && retryAt !== undefined;
   const { first, most } = known || PASSING.has(lastFailure.code) ? SOON : LATER;
   const pause = Math.min(most, first * 2 ** Math.min(failures - 1, 20));
@@ -174,7 +174,7 @@ export function historyIn(read: Partial<History> | undefined): History | undefin
   };
 }
 
-/** As JSON has it, one of `1e999` is infinite. */
+/** JSON's `1e999` is an infinite number. */
 const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
 const areTexts = ({ code, message, fix }: AcmeFailure): boolean =>

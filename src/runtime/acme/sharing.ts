@@ -10,7 +10,7 @@ import { isOtherKey, isOtherProgram, type Link, listenForCopies, sendCopies } fr
 
 export interface SharingOptions {
   readonly link: Link;
-  /** Where certificates by ACME are kept. */
+  /** The folder in which certificates by ACME are kept. */
   readonly directory: string;
   /** The certificates that the current config wants. */
   readonly wanted: () => Promise<readonly WantedCertificate[]>;
@@ -21,8 +21,8 @@ export interface SharingOptions {
 }
 
 /**
- * One host's side of certificates that two hosts share. Each host sends its certificates, and the other host takes
- * those that are newer. So either host may get a certificate from the authority, and either may be down for a while.
+ * The side of one of two hosts that share certificates. Each host sends its certificates, and the other host takes those
+ * that are newer. So either host may get a certificate from the authority, and either may be down for a while.
  */
 export class CertificateSharing {
   /** The state of the local files when the other host last accepted them. */

@@ -48,7 +48,7 @@ export async function readState(path: string): Promise<string | undefined> {
   }
 }
 
-/** As `readState`. Content that is not a JSON object counts as absent, because this program did not write it. */
+/** Does the same as `readState`. Content that is not a JSON object counts as absent: this program did not write it. */
 export async function readJson<T extends object>(path: string): Promise<Partial<T> | undefined> {
   const text = await readState(path);
   try {

@@ -89,7 +89,7 @@ const tbsValues = (certificate: X509Certificate): der.Value[] => {
   return der.values(der.values(whole!.content)[0]!.content);
 };
 
-/** Of each extension its identifier, whether it is critical (if that is said), and its value. */
+/** The identifier of each extension, whether the extension is critical (if that is said), and its value. */
 function extensionsOf(certificate: X509Certificate): der.Value[][] {
   const list = tbsValues(certificate).find(({ tag }) => tag === 0xa3);
   const all = list === undefined ? [] : der.values(der.values(list.content)[0]!.content);
@@ -149,8 +149,8 @@ async function selfSigned(key: KeyObject, names: readonly string[], more: Buffer
   const now = Date.now();
   // A client's clock may be behind.
   const validity = [now - DAY_MS, now + SELF_SIGNED_DAYS * DAY_MS].map((at) => der.time(new Date(at)));
-  // Without a key usage: with one that does not include signing certificates, OpenSSL would not accept it as its own
-  // issuer.
+  // The certificate has no key usage: with a key usage that does not include signing certificates, OpenSSL would not
+  // accept it as its own issuer.
   const extensions = [subjectAltName(names), extension(OID.basicConstraints, der.sequence(), true), ...more];
   const tbs = der.sequence(
     der.explicit(0, der.integer(Buffer.from([2]))),

@@ -13,7 +13,7 @@ import { Upgrades } from "./upgrades.js";
 /** Passes requests to one of several servers of an upstream. */
 export class BalancedProxyAction implements Action {
   private readonly upgrades: Upgrades;
-  /** By the URL of the config that names the server. */
+  /** The rules for each server, by the URL of the config that names the server. */
   private readonly byUrl = new Map<string, ForwardingRules>();
 
   constructor(
@@ -128,7 +128,7 @@ class BalancedExchange extends ProxiedExchange {
   }
 
   private choose(): number {
-    // One that was lost is not sent a third time.
+    // A repeated request that was lost is not sent a third time.
     const repeatable = this.repeatable && this.lost === 0;
     const { client, request } = this.exchange;
     return this.servers.choose({ client, headers: request.headers, repeatable }, this.passedOver);

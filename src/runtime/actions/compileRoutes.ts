@@ -136,7 +136,7 @@ function applyOrders(upstream: UpstreamPool | UpstreamServers, orders: ServerOrd
   if (outage !== undefined) upstream.learn(outage);
 }
 
-/** Of several servers none holds requests. */
+/** An upstream with several servers holds no requests, and so has no news. */
 function newsOf(upstream: UpstreamPool | UpstreamServers): readonly OutageNews[] {
   if (upstream instanceof UpstreamServers) return [];
   const outage = upstream.record.takeNews();

@@ -6,7 +6,7 @@ import { fsPath } from "./permissions.js";
 
 /** A file as it was when it was last checked: the data for its responses, and its content if that is small. */
 export interface StaticFile {
-  /** Where it is, one char a byte. */
+  /** The file's path, one character a byte. */
   readonly path: string;
   /** The same as the file system takes it. */
   readonly diskPath: Buffer;
@@ -174,9 +174,9 @@ function weight(key: string, file: StaticFile): number {
   return ENTRY_BYTES + 2 * key.length + (file.content?.length ?? 0);
 }
 
-/** By the extension, without case (decisions 6.6); no charset is given, because it is not known. */
+/** The type of the extension, without case (decisions 6.6); no charset is given, because it is not known. */
 function contentTypeOf(path: string): string {
-  // Without a dot in the file's name this has a slash, and so has no type.
+  // If the file's name has no dot, this has a slash, and so has no type.
   const extension = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   const type: unknown = MORE_TYPES[extension] ?? mimeType(extension);
   // The table is a plain object: `constructor` is in it, but is not a type.

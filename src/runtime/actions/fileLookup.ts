@@ -20,7 +20,7 @@ export interface Failure {
   readonly kind: "failure";
   readonly status: 403 | 404 | 500 | 503;
   readonly level: ErrorLevel;
-  /** For the error log. */
+  /** The text for the error log. */
   readonly message: string;
 }
 
@@ -243,7 +243,7 @@ export class FileLookup {
     return failure(403, "error", `"${shown(path)}" ${target}; allow it with symlinks "anywhere"`);
   }
 
-  /** Where the directory is, links resolved; undefined if links may lead anywhere. */
+  /** The real path of the directory, without links; undefined if links may lead anywhere. */
   private async root(): Promise<string | undefined | Failure> {
     if (this.config.symlinks === "anywhere") return undefined;
     const followed = await followOwnLinks(this.directory === "" ? "/" : this.directory);

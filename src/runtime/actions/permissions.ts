@@ -42,7 +42,7 @@ async function findDenial(path: string, linksLeft: number): Promise<string> {
   return advise(parent, "read", isDirectory ? "o+rx" : "o+r");
 }
 
-/** Where a link points; undefined if it is not a link, or cannot be seen. */
+/** The target of a link; undefined if the path is not a link, or cannot be seen. */
 async function linkTarget(path: string): Promise<string | undefined> {
   try {
     return (await fs.promises.readlink(fsPath(path), "buffer")).toString("latin1");

@@ -96,8 +96,8 @@ class Facts implements ForwardedRequest {
 export const RETRY_LATER = { headers: ["Retry-After", "5"] };
 
 /**
- * One request on its way through: the sink of its body and the reader of its response. It holds a place in the upstream's
- * queue or a connection, for as long as its exchange is not released.
+ * A request on its way through: the sink of its body and the reader of its response. It holds a place in the upstream's
+ * queue or a connection until its exchange is released.
  */
 export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTaker {
   heldSince: number | undefined = undefined;

@@ -86,7 +86,7 @@ const UNIT = /^bytes=/i;
 // nginx allows spaces around the hyphen.
 const MEMBER = /^(\d*)[ \t]*-[ \t]*(\d*)$/;
 
-/** One range, clipped to the file and perhaps empty; undefined if it cannot be read. */
+/** The range that a text describes, clipped to the file and perhaps empty; undefined if the text cannot be read. */
 function parseMember(spec: string, size: number): ByteRange | undefined {
   const match = MEMBER.exec(spec);
   if (match === null) return undefined;

@@ -191,7 +191,7 @@ export class StaticFilesAction implements Action {
       const partHeaders = ["Content-Type", contentType, ...encodingHeaders, ...validatorHeaders, ...where];
       return this.send(exchange, file, 206, partHeaders, [first!], attempts);
     }
-    // Of several parts, `Content-Encoding` would say that all of them together are encoded, boundaries included.
+    // `Content-Encoding` would say that all parts together are encoded, boundaries included.
     if (file.encodingHeaders.length > 0) return this.sendWhole(exchange, file, attempts);
     const { type, segments } = multipart(ranges, file.size, file.contentType);
     this.send(exchange, file, 206, ["Content-Type", type, ...file.validatorHeaders], segments, attempts);

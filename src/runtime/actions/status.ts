@@ -23,7 +23,7 @@ export class StatusAction implements Action {
 
   handle(exchange: Exchange): void {
     const { request, client } = exchange;
-    // As nginx's `allow` and `deny` respond.
+    // nginx's `allow` and `deny` respond with the same status.
     if (!this.isAllowed(client.address)) return respondError(exchange, 403);
     // Over TLS a browser has verified that the certificate is for the name.
     if (client.scheme === "http" && !isOwnHost(request.host, exchange.server.serverNames))

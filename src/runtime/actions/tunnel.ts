@@ -8,7 +8,7 @@ import { TUNNEL_END_MS } from "../upstream/responseReader.js";
 export class Tunnel {
   constructor(protected readonly exchange: Exchange) {}
 
-  /** As `Exchange.sendData`. */
+  /** Does the same as `Exchange.sendData`. */
   sendData(chunk: Buffer, memory: Memory): boolean {
     return this.exchange.sendData(chunk, memory);
   }
@@ -114,7 +114,7 @@ export class WebSocketFrames {
     return at;
   }
 
-  /** One byte of a head, or all that there is of a payload. */
+  /** Takes a byte of a head, or all that there is of a payload. */
   private step(chunk: Uint8Array, at: number): number {
     if (this.payloadLeft > 0) {
       const bytes = Math.min(this.payloadLeft, chunk.length - at);

@@ -43,7 +43,7 @@ export interface ReadFields {
   readonly authorization: string | undefined;
 }
 
-/** Where a request's authority and target lead, or the status that refuses them. */
+/** The host and the path that a request's authority and target name, or the status that refuses them. */
 export type Addressed =
   | { readonly host: string; readonly serverName: string; readonly target: string; readonly path: string }
   | { readonly refuse: 400 };

@@ -7,7 +7,7 @@ export type Counts = { readonly [family in FamilyKey]?: readonly Series[] };
 export interface Series {
   /** Values of the family's labels, in their order; an empty value means no label. */
   readonly labels: readonly string[];
-  /** One number; of a histogram how many are in each bucket alone, and then the sum of all. */
+  /** A single number; for a histogram the count of each bucket alone, and then the sum of all values. */
   readonly values: readonly number[];
 }
 
@@ -48,7 +48,7 @@ export class Totals {
   }
 }
 
-/** Its labels by their names. */
+/** The labels of a series by their names. */
 export function labelsOf(key: FamilyKey, { labels }: Series): Labels {
   return Object.fromEntries(familyOf(key).labels.map((name, i) => [name, labels[i] ?? ""]));
 }

@@ -23,7 +23,7 @@ export async function exposition(counts: Counts, accept: string): Promise<Exposi
   return { status: 200, type, body: await registry.metrics() };
 }
 
-/** As prom-client has a metric in JSON. In OpenMetrics a counter has its suffix only in its samples. */
+/** A metric in prom-client's JSON form. In OpenMetrics a counter has its suffix only in its samples. */
 function metricOf(key: FamilyKey, family: Family, series: readonly Series[], open: boolean): object {
   const { help, type, labels, bounds } = family;
   const name = open && type === "counter" ? family.name.replace(/_total$/, "") : family.name;

@@ -12,11 +12,11 @@ export interface Family {
   readonly labels: readonly string[];
   /** How many counted units make one unit of the name: seconds are counted as milliseconds. Default 1. */
   readonly scale?: number;
-  /** Of a histogram: the upper bounds of its buckets, in counted units. The last bucket has none. */
+  /** The upper bounds of a histogram's buckets, in counted units. The last bucket has none. */
   readonly bounds?: readonly number[];
 }
 
-/** As OpenTelemetry advises for `http.server.request.duration`. */
+/** The bounds that OpenTelemetry advises for `http.server.request.duration`. */
 const DURATIONS_MS = [5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000];
 
 const DELAYS_MS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000];

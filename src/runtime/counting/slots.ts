@@ -5,7 +5,7 @@ import { type FamilyKey, familyOf, sizeOf } from "./families.js";
  * A worker's counts: numbers in one array. Code that counts asks for a place once, and then adds to the number there.
  */
 export class Slots {
-  /** Its array is replaced as it grows: places stay, so hold a place, and not the array. */
+  /** The array is replaced as it grows: places stay, so hold a place, and not the array. */
   values = new Float64Array(INITIAL);
   private said = new Float64Array(INITIAL);
   private readonly series: Placed[] = [];

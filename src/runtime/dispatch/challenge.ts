@@ -16,5 +16,5 @@ export type Challenge =
       readonly cert: string;
     };
 
-/** Where an authority asks for it over plain HTTP (RFC 8555, 8.3). */
+/** The path that an authority asks over plain HTTP (RFC 8555, 8.3). */
 export const challengePath = (token: string): string => `/.well-known/acme-challenge/${token}`;

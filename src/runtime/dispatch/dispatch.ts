@@ -40,7 +40,7 @@ export class Dispatcher {
   private readonly ids: RequestIds | undefined;
   /** Responses to the open challenges of http-01, by path. */
   private challenges: ReadonlyMap<string, string> = new Map();
-  /** Of requests that no route matched. */
+  /** The counts of requests that no route matched. */
   private readonly unrouted: ReadonlyMap<VirtualServerConfig, RequestCounts>;
 
   constructor(
@@ -121,7 +121,7 @@ export class Dispatcher {
   }
 }
 
-/** Also during maintenance: Windows remembers a refusal. */
+/** Responds during maintenance, too: Windows remembers a refusal. */
 function respondDrives(exchange: DispatchedExchange): void {
   exchange.sendHead(200, reasonPhrase(200), DRIVE_FIELDS, 0);
   exchange.end();

@@ -147,7 +147,9 @@ const CLOSING_STATUS = new Set([400, 408, 413, 414, 500, 501, 505]);
 /** Shared by every page: the list must not be changed. */
 const PAGE_HEADERS = Object.freeze(["Content-Type", "text/html"]) as HeaderList;
 
-/** Of each response whose status has a page of the administrator's: the content depends on `Accept`, and is not cached. */
+/**
+ * Fields of a response with the administrator's page for its status: the content depends on `Accept`, and is not cached.
+ */
 const OWN_PAGE_HEADERS = Object.freeze(["Vary", "Accept", "Cache-Control", "no-store"]) as HeaderList;
 
 /**

@@ -39,8 +39,8 @@ export const PACE_WINDOW_MS = 30_000;
 const LOOK_MS_MAX = 1_000;
 
 /**
- * For how long a request will still run: by its pace so far where the length of its body is known. What is not known
- * is expected to take as long again as it took so far.
+ * How long a request will still run: if the length of its body is known, its pace so far decides; if not, it is expected to
+ * take as long again as it took so far.
  */
 export function expectedMs(exchange: RunningExchange, now = performance.now()): number {
   const { request, bodyBytesReceived, bodyBytesSent, responseBytes } = exchange;

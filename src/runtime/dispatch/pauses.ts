@@ -32,7 +32,7 @@ export interface QuiesceTerms {
   readonly minimumRate: number;
   /** Whether requests of slow clients are ended. */
   readonly cutsSlow: boolean;
-  /** For how long new requests may be refused before the command runs. */
+  /** How long new requests may be refused before the command runs. */
   readonly refuseMs: number;
 }
 
@@ -157,7 +157,7 @@ export class Pauses {
 
 /** The requests in progress that a quiesce waits for. */
 export interface SeenWrites extends Omit<SeenPauses, "transfers"> {
-  /** Those to be named. */
+  /** The requests that are named. */
   readonly worst: readonly RunningExchange[];
 }
 
@@ -188,7 +188,7 @@ function retryAfter(until: number | undefined): number {
 
 const IN_MAINTENANCE = "The service is being maintained.";
 const QUIESCED = "Changes are not possible at the moment.";
-/** Where the end is not known. */
+/** The time to retry after if the end is not known. */
 const UNKNOWN_RETRY_SECONDS = 60;
 /** A maintenance may end early: no client should be told to wait for a whole day. */
 const RETRY_SECONDS_MAX = 3_600;

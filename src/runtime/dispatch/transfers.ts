@@ -14,7 +14,7 @@ export interface Transfer {
   readonly path: string;
   /** Name of the file that the request's path ends with, shortened; absent where it ends with none. */
   readonly file?: string;
-  /** Of the known methods, else `other`. */
+  /** A known method, or `other`. */
   readonly method: string;
   /** Address of the client. */
   readonly client: string;
@@ -38,7 +38,7 @@ export interface Transfer {
 
 /** A worker's requests in progress. */
 export interface SeenTransfers {
-  /** Those that moved most bytes, the oldest first. */
+  /** The requests that moved most bytes, the oldest first. */
   readonly transfers: readonly Transfer[];
   /** How many others there are. */
   readonly more: number;

@@ -8,7 +8,7 @@ export interface WorkerContext {
   readonly config: ProxyConfig;
   readonly dispatcher: Dispatcher;
   readonly counts: WorkerCounts;
-  /** For messages that do not belong to a route. */
+  /** The log for messages that do not belong to a route. */
   readonly mainError: ErrorLog;
   readonly faults: Faults;
   /** Whether an access log shows the group of a connection's key exchange. */

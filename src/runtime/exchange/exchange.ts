@@ -200,7 +200,7 @@ export interface ClientInfo {
   readonly misdirected: ((serverName: string) => boolean) | undefined;
 }
 
-/** Where a request body goes. */
+/** The receiver of a request body. */
 export interface BodySink {
   /**
    * A piece of the body.
@@ -231,13 +231,13 @@ export interface RouteRuntime {
 }
 
 export interface AccessLog {
-  /** One line for one request; called once, when the exchange is over. */
+  /** Writes a line for a request; called once, when the exchange is over. */
   write(exchange: LoggedExchange): void;
 }
 
 export interface ErrorLog {
   /**
-   * One line, whatever the message contains.
+   * Writes a single line, whatever the message contains.
    *
    * @param exchange whose client, server, request and host the line names
    * @param upstream URL that was asked of the upstream

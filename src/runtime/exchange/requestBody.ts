@@ -70,7 +70,7 @@ export class RequestBody implements Guarded {
     return this.ended || (this.declared !== -1 && this.left <= DRAINED_BYTES_MAX);
   }
 
-  /** Its route is known: from now on the client is timed, whether or not the body is read. */
+  /** The request's route is known: from now on the client is timed, whether or not the body is read. */
   begin(): void {
     // Pieces may have arrived while the request waited.
     if (this.overLimit && !this.settled) return this.owner.bodyFailed(413);
@@ -162,7 +162,7 @@ export class RequestBody implements Guarded {
     this.consume(bytes);
   }
 
-  /** Its stream is closed. @returns bytes that were not consumed, which are now dropped */
+  /** The request's stream is closed. @returns bytes that were not consumed, which are now dropped */
   close(): number {
     const left = (this.waiting?.bytes ?? 0) + this.inUse;
     this.waiting = undefined;

@@ -56,7 +56,7 @@ export function linesOf(headers: HeaderList): string {
   return lines;
 }
 
-/** By the scheme that a client uses: they differ in fields that are sent only over TLS. */
+/** The fields for each scheme that clients use: some fields are sent only over TLS. */
 export type ResponseFieldsByScheme = { readonly [scheme in "http" | "https"]: ResponseFields | undefined };
 
 /**

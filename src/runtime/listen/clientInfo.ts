@@ -6,7 +6,7 @@ import type { Secured } from "../tls/certificateServers.js";
 import type { WorkerContext } from "../dispatch/workerContext.js";
 import { tlsGroup } from "../tls/tlsGroup.js";
 
-/** Where a connection comes from, and the address that it was made to. */
+/** The client's address, and the address that the client connected to. */
 export interface Endpoints {
   readonly address: string;
   readonly port: number;

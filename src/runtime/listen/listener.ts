@@ -58,12 +58,12 @@ export interface ListenerOptions {
 export class ListenerServer {
   private readonly server: Server;
   private tlsServers: CertificateServers | undefined;
-  /** By name, while authorities ask for challenges. */
+  /** The servers for challenges by name, while authorities ask for challenges. */
   private challengeServers: ReadonlyMap<string, TlsServer> = new Map();
   private ticketKeys: string;
   /** Connections in their handshake; with our own deadline if bytes are read before the handshake. */
   private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
-  /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
+  /** All sockets share this function; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
   /** Undefined where no connection begins with a PROXY protocol header. */
   private readonly announced: AnnouncedClients | undefined;
@@ -313,7 +313,7 @@ export class ListenerServer {
     return `client: ${client}, listener: ${this.options.listener.name}`;
   }
 
-  /** For instance when out of descriptors: libuv drops the waiting connections, so this does not become a busy loop. */
+  /** A cause is a lack of descriptors: libuv drops the waiting connections, so this does not become a busy loop. */
   private acceptFailed(error: Error): void {
     const now = performance.now();
     if (now - this.acceptFailedAt < COMPLAIN_MS) return;

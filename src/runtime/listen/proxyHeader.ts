@@ -50,7 +50,7 @@ export function proxyHeaderFor(version: ProxyVersion, endpoints: Endpoints | und
   return Buffer.concat([SIGNATURE, Buffer.from([PROXY, family, 0, after.length, ...after])]);
 }
 
-/** Without zones; undefined if a peer is gone, and its address with it. */
+/** The addresses without their zones; undefined if a peer is gone, and its address with it. */
 function plainEnds({ address, localAddress }: Endpoints): readonly string[] | undefined {
   const ends = [address, localAddress].map((one) => one.split("%")[0]!);
   return ends.every((one) => isIP(one) !== 0) ? ends : undefined;
@@ -82,7 +82,7 @@ function textHeader(bytes: Buffer): ProxyHeader | undefined {
   return { length, endpoints: { address, port: Number(from), localAddress, localPort: Number(to) } };
 }
 
-/** Without zeros in front: they may mean octal numbers elsewhere. */
+/** An address with leading zeros is refused: elsewhere they may mean octal numbers. */
 const plainIpv4 = (text: string): string | undefined => (isIPv4(text) ? text : undefined);
 
 function plainIpv6(text: string): string | undefined {
@@ -181,7 +181,7 @@ const HEADER_BYTES_MAX = 16_384;
 const LOCAL = 0x20;
 const PROXY = 0x21;
 const UNSPECIFIED = 0;
-/** Of one address, by family: unspecified, IPv4, IPv6, Unix. */
+/** The bytes of an address, by family: unspecified, IPv4, IPv6, Unix. */
 const ADDRESS_BYTES = [0, 4, 16, 108];
 const STREAM = 1;
 const DATAGRAM = 2;

@@ -14,14 +14,14 @@ import { bind, socketOf } from "../sockets/node/boundSockets.js";
 
 /** A bound socket that the master keeps open, so that it keeps listening whatever happens to the workers. */
 export interface ListenSocket {
-  /** Its descriptor, which workers inherit. */
+  /** The socket's descriptor, which workers inherit. */
   readonly fd: number;
 }
 
 /** A bound socket that this process was started with. */
 export interface PassedSocket {
   readonly fd: number;
-  /** Where it comes from, for messages. */
+  /** The socket's source, for messages. */
   readonly name: string;
   /** Whether portico bound it itself, so that it can do so again. */
   readonly own: boolean;
@@ -113,7 +113,7 @@ export class ListenSockets {
   }
 
   private inUseByUs(listener: ListenerConfig, path: string, at: string): Problem | undefined {
-    // One of our own sockets, as `0.0.0.0:80` blocks `192.0.2.1:80`: it has to stay open until the new one is bound.
+    // Our own socket at `0.0.0.0:80` blocks `192.0.2.1:80`, but has to stay open until the new one is bound.
     const ours = [...this.own.keys(), ...this.inherited.map(({ key }) => key)].find(
       (key) => key.endsWith(`:${listener.port}`) && isIpv6(listener.address) === key.startsWith("["),
     );

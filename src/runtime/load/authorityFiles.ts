@@ -76,7 +76,7 @@ const ACCOUNT_KEY: Unfit = {
   fix: "Put the MAC key into the file as the authority gave it, in base64url on one line.",
 };
 
-/** By the field that names the file; the only other one, `roots`, is no secret. */
+/** The secrets by the field that names their file; `roots`, the only other field, is no secret. */
 const DNS_SECRETS: Readonly<Record<string, Unfit>> = {
   keyFile: {
     fits: (text) => tsigKeyIn(text) !== undefined,

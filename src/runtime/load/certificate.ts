@@ -19,7 +19,7 @@ export interface CertificateFiles {
 
 const LISTENER_FIELDS = { certificate: "certificate", key: "key" };
 
-/** One certificate, as its files are now. */
+/** The content of a certificate's files now. */
 export interface CertificateLoad {
   /** Complete only if there are no problems. */
   readonly loaded?: { readonly contents: CertificateContents; readonly keyType: string | undefined };

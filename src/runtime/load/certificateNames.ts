@@ -72,7 +72,7 @@ function namedAs(label: string, names: readonly string[]): Named {
 
 const alternative = (name: string): string => (isIP(name) === 0 ? `DNS:${name}` : `IP Address:${name}`);
 
-/** Of a further certificate: SNI never chooses it, or not for some of its names, which an earlier one has. */
+/** Warns of a certificate that SNI never chooses, or not for some of its names, which an earlier certificate has. */
 function notChosen({ label, names }: Named, earlier: NameTable<Named>): Problem[] {
   const code = "files.certificate-not-chosen";
   if (names.length === 0) return [problem(code, label, "contains no DNS name, so no client can ask for it")];

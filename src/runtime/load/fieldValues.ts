@@ -6,7 +6,7 @@ import { readSecret } from "./files.js";
 
 /** Values of request fields that are secrets, as their files are now. */
 export interface FieldValues {
-  /** By the path that the config names. Never logged, never part of a message. */
+  /** The values by the path that the config names. They are never logged, and never part of a message. */
   readonly values: Readonly<Record<string, string>>;
   readonly problems: readonly Problem[];
   /** Warnings, with which the service still runs. */

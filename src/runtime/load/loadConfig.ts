@@ -306,11 +306,11 @@ async function logProblems(config: ProxyConfig, recover: boolean): Promise<Probl
 
 /** Hashes of the files that a running master has loaded, to be compared with the installed files. */
 export interface LoadedState {
-  /** Of the runtime's file, as it was when the master started. */
+  /** The hash of the runtime's file when the master started. */
   readonly runtime: string;
-  /** Of the parsed config, so that formatting makes no difference. */
+  /** The hash of the parsed config, so that formatting makes no difference. */
   readonly config: string;
-  /** Of the certificates and Diffie-Hellman parameters by listener, and those of upstreams; no key is a part of it. */
+  /** The hash of all certificates, of listeners and for upstreams, and of Diffie-Hellman parameters; of no key. */
   readonly tls: string;
 }
 

@@ -150,7 +150,7 @@ function ownPlaces(): Promise<Places> {
   return known.places;
 }
 
-/** Where a path of the config leads, or the link on it that is not followed. */
+/** The real path of a path of the config, or the link on it that is not followed. */
 export type Followed = { readonly real: string } | { readonly link: string };
 
 /**

@@ -38,7 +38,7 @@ function unfitness(secret: string): string | undefined {
   return bytes.length < SECRET_BYTES_MIN ? `has only ${bytes.length} bytes` : undefined;
 }
 
-/** As long as the output of the hash that keys are derived with. */
+/** The hash that keys are derived with puts out as many bytes. */
 const SECRET_BYTES_MIN = 32;
 
 /**

@@ -9,7 +9,7 @@ import { hostPolicy } from "../tls/tlsContexts.js";
 import type { CertificateContents, TlsContents } from "../tls/tlsContents.js";
 
 export interface TlsLoad {
-  /** By listener name; complete only if there are no problems. */
+  /** The files by listener name; complete only if there are no problems. */
   readonly files: Record<string, TlsContents>;
   readonly problems: Problem[];
   /** Warnings, with which the service still runs. */

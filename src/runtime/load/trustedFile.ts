@@ -64,7 +64,7 @@ export async function readTrusted(path: string, options: ReadOptions = {}): Prom
   for (let attempt = 1; ; attempt++) {
     const way = by === "named" ? await wayTo(bytesOf(path)) : await operatorsWay(path);
     refuse(way, isRoot());
-    // Of a missing file the system says why.
+    // If a file is missing, the system says why.
     const file = await open(fsPath(way.path), by === "named" ? READ : READ & ~constants.O_NOFOLLOW).catch(
       (error: Error) => unlessReplaced(way, error),
     );

@@ -59,7 +59,7 @@ export function wayToSync(path: string): Way {
 
 interface Seen {
   readonly stats: Stats;
-  /** Where a link leads. */
+  /** The target of a link. */
   readonly target?: string;
 }
 
@@ -86,7 +86,7 @@ function* walk(path: string, stop: Stop): Generator<string, Way, Seen | undefine
     if (seen === undefined) return { ...remaining, ...(within.sticky ? { missingIn: within.path } : {}) };
     const { stats, target } = seen;
     const found = changeOf(here, stats, within);
-    // Where only root can write, root left the link there: the user to act as is decided by what it leads to.
+    // In a directory that only root can write to, root left the link: the link's target decides which user to act as.
     const next = stop === "change" && found?.why === "link" && !within.sticky ? undefined : found;
     const first = change ?? next;
     if (isStopped(stop, next, first, target !== undefined)) {

@@ -14,7 +14,7 @@ import type { FindCredential } from "./credentials.js";
 
 /** The TLS files of upstreams, as they are now. */
 export interface UpstreamTlsLoad {
-  /** By upstream name; complete only if there are no problems. */
+  /** The files by upstream name; complete only if there are no problems. */
   readonly contents: Readonly<Record<string, UpstreamTlsContents>>;
   readonly problems: readonly Problem[];
   /** Warnings, with which the service still runs. */

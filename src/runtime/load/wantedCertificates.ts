@@ -35,12 +35,12 @@ export function wantedCertificate(
 
 const ID_DIGITS = 16;
 
-/** Where a config names a certificate. */
+/** The place at which a config names a certificate. */
 export interface CertificatePlace {
   readonly source: CertificateSource;
   /** The path of the field that has it: `listeners[0].tls`, or `listeners[0].tls.certificates[1]`. */
   readonly at: string;
-  /** For messages: `listeners[0].tls.certificate (/etc/portico/tls/cacert.pem)`. */
+  /** The name in messages: `listeners[0].tls.certificate (/etc/portico/tls/cacert.pem)`. */
   readonly label: string;
   /** Id of its contents. */
   readonly id: string;

@@ -100,7 +100,7 @@ export class LogFile {
     } catch (error) {
       this.reopenTimer = setTimeout(() => this.tryAgain(), REOPEN_MS).unref();
       if (this.fd === undefined && this.instead !== undefined) {
-        // One by one, because a stream cuts lines that are too long.
+        // The lines are written one by one, because a stream cuts lines that are too long.
         for (const line of this.pending.split("\n").slice(0, -1)) this.instead.append(`${line}\n`);
         this.pending = "";
       }

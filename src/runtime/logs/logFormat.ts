@@ -10,7 +10,7 @@ import { requestIdOf } from "../dispatch/requestId.js";
  * line, a field or a terminal sequence. Date strings are made once a second.
  */
 
-/** Of each value that a client sent: a longer one is cut, since a head may be as short as HPACK makes it. */
+/** The limit of each value that a client sent: a longer value is cut, since a head may be as short as HPACK makes it. */
 const VALUE_CHARACTERS_MAX = 2_048;
 
 /**
@@ -45,7 +45,7 @@ function combinedStart(address: string, authorization: string | undefined): stri
 
 let last = { address: "", local: "", text: "", again: false };
 
-/** One JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
+/** A JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
 export function jsonLine(exchange: LoggedExchange, shown: ShownClient = asItIs): string {
   const { client, request } = exchange;
   const fields = loggedFields(request);
@@ -94,7 +94,7 @@ function placeFields({ server, route }: LoggedExchange): string {
   return text;
 }
 
-/** Of a route they are always the same. */
+/** The text of a route's fields, which never changes. */
 const ofRoutes = new WeakMap<RouteRuntime, string>();
 
 function routeFields({ server, config: { name, action } }: RouteRuntime): string {
@@ -207,7 +207,7 @@ function escaped(text: string, escapes: readonly Uint8Array[]): string {
   return escapedWhole(text.slice(0, VALUE_CHARACTERS_MAX), escapes) + longEscape(CUT_MARK.charCodeAt(0));
 }
 
-/** One pass from bytes into bytes: to read a char of a text, or to join texts, takes several times as long. */
+/** Works on bytes in a single pass: to read characters of a text, or to join texts, takes several times as long. */
 function escapedWhole(text: string, escapes: readonly Uint8Array[]): string {
   if (!UNSAFE.test(text)) return text;
   const length = unescaped.write(text, "utf16le");

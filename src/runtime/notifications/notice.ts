@@ -4,7 +4,7 @@ import { printableValue } from "../../model/printable.js";
 export interface Notice {
   /** The subject: notices with the same key are about the same thing. Has names of the config, no text of clients. */
   readonly key: string;
-  /** One line without a full stop. */
+  /** A line without a full stop. */
   readonly what: string;
   /** The fix, as a sentence. */
   readonly fix: string;

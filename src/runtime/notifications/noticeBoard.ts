@@ -71,7 +71,7 @@ export class NoticeBoard {
     if (known === undefined || known.open) return;
     known.open = true;
     known.since = now;
-    // Its end was not sent yet, so for the targets it never ended.
+    // The notice's end was not sent yet, so for the targets it never ended.
     known.told = known.ended;
     known.ended = false;
   }

@@ -3,7 +3,7 @@ import { ConnectionError, ErrorCode } from "../codec/http2/protocol.js";
 
 /** Frames that a client can send in large numbers, that cost this side work and have no use. */
 export const enum FloodKind {
-  /** Its own RST_STREAM (CVE-2023-44487), and resets that it provokes (CVE-2025-8671). */
+  /** The client's own RST_STREAM (CVE-2023-44487), and resets that it provokes (CVE-2025-8671). */
   Reset,
   /** SETTINGS and PING, which are acknowledged (CVE-2019-9512, 9515). */
   Acknowledged,

@@ -128,7 +128,7 @@ export interface SendingStream {
   waitingAt: number;
   /** The response ends after them. */
   readonly endsAfter: boolean;
-  /** Where the flags of its last frame are in the outbox, and the outbox's generation then. */
+  /** The position of its last frame's flags in the outbox, and the outbox's generation then. */
   flagsAt: number;
   generation: number;
   /** Some of the waiting data was sent. */

@@ -120,7 +120,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       case FrameType.Ping:
         return this.onPing(flags, stream, bytes, from, to);
       case FrameType.GoAway:
-        // Its streams continue, and this side opens none (RFC 9113, 6.8).
+        // The client's streams continue, and this side opens none (RFC 9113, 6.8).
         if (stream !== 0) throw protocolError("GOAWAY on a stream");
         checkSize(to - from >= 8, "GOAWAY of wrong length");
         return this.connection.guard.count(FloodKind.Ignored);

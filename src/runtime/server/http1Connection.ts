@@ -30,7 +30,7 @@ const enum State {
   Lingering,
 }
 
-/** As nginx's lingering_timeout and lingering_time. */
+/** These are nginx's lingering_timeout and lingering_time. */
 const LINGER_IDLE_MS = 5_000;
 const LINGER_TOTAL_MS = 30_000;
 /** How long a draining connection waits for a request that the client may have sent before it could know. */
@@ -46,7 +46,7 @@ const DRAIN_FIRST_MS = 10_000;
  */
 const HALF_CLOSED_MS = 1_000;
 
-/** One client connection speaking HTTP/1.1: reads requests one after the other and responds to them in order. */
+/** A client connection that speaks HTTP/1.1: reads requests one after the other and responds to them in order. */
 export class Http1Connection implements ExchangeConnection, Taker, WriteListener {
   private state: State = State.Head;
   private readonly socket: Socket;
@@ -141,7 +141,7 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
   exchangeAborted(): void {
     this.writer.rest();
     const { framing } = this.writer;
-    // Without a length or chunks only a reset shows the client that the response is not whole.
+    // If a response has neither a length nor chunks, only a reset shows the client that it is not whole.
     // (TLS sockets cannot be reset; there the missing close_notify shows it.)
     if (!framing.endsByClose || framing.isTunnel) this.linger();
     else if (this.client.scheme === "http") this.socket.resetAndDestroy();
@@ -355,7 +355,7 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
   linger(): void {
     this.state = State.Lingering;
     this.input.drop();
-    // Its head may be long and the client slow; with thousands of them, garbage collection would be slow too.
+    // The head may be long and the client slow; with thousands of them, garbage collection would be slow too.
     this.exchange = undefined;
     this.lingerUntil = coarseNow() + LINGER_TOTAL_MS;
     this.readDeadline = coarseNow() + LINGER_IDLE_MS;

@@ -31,16 +31,16 @@ export interface ExchangeConnection {
   openTunnel(): void;
   /** Whether another request may follow the response that is being sent; decided when its head is. */
   mayKeepAlive(exchange: Http1Exchange): boolean;
-  /** Its response is complete, and it is over. */
+  /** The exchange's response is complete, and the exchange is over. */
   exchangeEnded(exchange: Http1Exchange): void;
-  /** Its response was given up, and it is over. */
+  /** The exchange's response was given up, and the exchange is over. */
   exchangeAborted(exchange: Http1Exchange): void;
   /** Closes in both directions, but keeps reading for a while: unread bytes would turn the close into a reset. */
   linger(): void;
   onFault(error: unknown): void;
 }
 
-/** One request on an HTTP/1.1 connection, and its response. */
+/** A request on an HTTP/1.1 connection, and its response. */
 export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyOwner {
   route: RouteRuntime | undefined = undefined;
   status = 0;
@@ -240,7 +240,7 @@ let last = { status: 0, reason: "", server: "" as string | undefined, date: "", 
 /** A request body as HTTP/1.1 frames it (RFC 9112, 6.3): of a known length, or in chunks. */
 class Http1Body extends RequestBody implements ChunkSink {
   private readonly decoder: ChunkDecoder | undefined;
-  /** That the bytes of the current read are in. */
+  /** The memory that the bytes of the current read are in. */
   private memory: Memory = LASTING;
 
   /** @param length bytes that follow; -1 for chunks, and for a tunnel */

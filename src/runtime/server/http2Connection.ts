@@ -45,7 +45,7 @@ const enum State {
   Ended,
 }
 
-/** One client connection speaking HTTP/2: its streams, and their shared state. */
+/** A client connection that speaks HTTP/2: its streams, and their shared state. */
 export class Http2Connection implements FramedConnection, Taker {
   readonly streams = new Map<number, Http2Exchange>();
   readonly closedStreams = new ClosedStreams();
@@ -179,7 +179,7 @@ export class Http2Connection implements FramedConnection, Taker {
     if (exchange.closed) return;
     this.resetStream(exchange.id, code);
     this.closeStream(exchange, true);
-    // Its client sends a body that it need not send. Counted outside of the action's call.
+    // The client sends a body that it need not send. This is counted outside of the action's call.
     if (code === ErrorCode.NoError) process.nextTick(guarded, this, () => this.guard.count(FloodKind.Reset));
   }
 
@@ -231,7 +231,7 @@ export class Http2Connection implements FramedConnection, Taker {
     if (this.state !== State.Open || this.drainDeadline !== Infinity) return;
     this.drainDeadline = coarseNow() + DRAIN_MS;
     this.outbox.numbers(FrameType.GoAway, 0, 0, LAST_STREAM_MAX, ErrorCode.NoError);
-    // Its response comes after everything that was sent before the GOAWAY was seen.
+    // The client responds to the PING after everything that it sent before it saw the GOAWAY.
     this.outbox.numbers(FrameType.Ping, 0, 0, ...DRAIN_PING);
   }
 
@@ -259,7 +259,7 @@ export class Http2Connection implements FramedConnection, Taker {
       const allDispatched = this.pace.sweep();
       const progressed = this.watchWrite(now);
       for (const exchange of this.streams.values()) {
-        // Its turn will come.
+        // A queued stream waits for its turn, not for its client.
         if (progressed && exchange.queued && this.scheduler.window > 0) exchange.onProgress();
         guarded(exchange, exchange.sweep, now);
       }

@@ -46,10 +46,10 @@ export interface StreamConnection {
 }
 
 /**
- * One request on an HTTP/2 stream, and the writer of its response.
+ * A request on an HTTP/2 stream, and the writer of its response.
  *
- * Frames go into the connection's outbox at once and leave it at the end of the turn; until then the last one may
- * still be made the last of the stream. Data that the client's windows or a full outbox keep back waits here.
+ * Frames go into the connection's outbox at once and leave it at the end of the turn; until then the last one may still be
+ * made the last of the stream. Data that the client's windows or a full outbox keep back waits here.
  */
 export class Http2Exchange extends Lifetime implements DispatchedExchange, SendingStream, BodyOwner {
   route: RouteRuntime | undefined = undefined;
@@ -70,7 +70,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   responded = false;
   /** The stream is closed: nothing is sent or taken any more. */
   closed = false;
-  /** Its request waits, because its client resets too many streams. */
+  /** The request waits, because its client resets too many streams. */
   undispatched = false;
   private continued = false;
   /** The response has no body whatever `sendData` is given. */

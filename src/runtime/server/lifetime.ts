@@ -7,7 +7,7 @@ import type { ErrorToken } from "../../model/index.js";
 import type { LoggedRequest } from "../codec/request.js";
 
 const enum Stage {
-  /** Its action works on it, and may acquire something for it. */
+  /** The action works on the exchange, and may acquire something for it. */
   Open,
   /** What was acquired is given back; the side that ends it may still respond, at once. */
   Released,

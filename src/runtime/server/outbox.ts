@@ -29,7 +29,7 @@ const TRIAL_BYTES = 4 * OUTBOX_DATA_BYTES;
  */
 export class Outbox implements Batched {
   buffer: Buffer = NONE;
-  /** Where the next frame begins: how many bytes wait. */
+  /** The position of the next frame, which is how many bytes wait. */
   at = 0;
   /** Counts writes: a frame may be amended until this changes after the frame was added. */
   generation = 0;

@@ -29,7 +29,7 @@ export class RequestPace {
     this.waiting.add(exchange);
   }
 
-  /** Its stream is closed: its head must not be kept until its turn would come. */
+  /** The stream is closed: the request's head must not be kept until its turn would come. */
   remove(exchange: Http2Exchange): void {
     this.waiting.delete(exchange);
   }

@@ -1,7 +1,7 @@
 import { type FloodGuard, FloodKind } from "./floodGuard.js";
 import { ConnectionError, ErrorCode, FrameType } from "../codec/http2/protocol.js";
 
-/** Where a stream stands that is not open (RFC 9113, 5.1 and 6.8). */
+/** The standing of a stream that is not open (RFC 9113, 5.1 and 6.8). */
 export const enum Standing {
   /** The client has not opened it, or never can. */
   Idle,
@@ -28,7 +28,7 @@ export interface StreamStandings {
 }
 
 const enum Verdict {
-  /** As on an open stream; HEADERS open it. */
+  /** The frame is handled as on an open stream; HEADERS open the stream. */
   Heeded,
   Ignored,
   /** A stream error. */

@@ -64,7 +64,7 @@ export class ClientInput {
     this.reader.drop();
   }
 
-  /** As {@link PacedReader.memory}. */
+  /** The same as {@link PacedReader.memory}. */
   get memory(): Memory {
     return this.reader.memory;
   }

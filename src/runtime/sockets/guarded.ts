@@ -1,6 +1,6 @@
 /** Something whose code runs because a socket, a timer or the end of a turn called it. */
 export interface Guarded {
-  /** Its code threw: ends the current operation, and nothing else. Must not throw. */
+  /** The code threw: ends the current operation, and nothing else. Must not throw. */
   onFault(error: unknown): void;
 }
 

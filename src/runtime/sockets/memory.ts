@@ -12,7 +12,7 @@ export interface Memory {
   readonly copies: boolean;
   /** @returns the bytes as long as they are needed: the same until {@link giveBack}, or a copy */
   keep(bytes: Buffer): Buffer;
-  /** One piece that was kept is not needed any more. */
+  /** A piece that was kept is not needed any more. */
   giveBack(): void;
 }
 
@@ -30,7 +30,7 @@ export const TRANSIENT: Memory = {
 export class Loans {
   private owners: Memory[] | undefined = undefined;
 
-  /** As {@link Memory.keep}. */
+  /** Does the same as {@link Memory.keep}. */
   keep(bytes: Buffer, memory: Memory): Buffer {
     if (memory !== LASTING) {
       (this.owners ??= []).push(memory);

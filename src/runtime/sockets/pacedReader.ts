@@ -128,7 +128,7 @@ export class PacedReader {
   };
 }
 
-/** Where bytes are that were not taken: much of them in memory that is used again, or a flood would leave as much garbage. */
+/** Keeps bytes that were not taken: large ones in memory that is used again, or a flood would leave as much garbage. */
 class Room {
   private memory: Buffer | undefined = undefined;
 
@@ -168,7 +168,7 @@ class Room {
   }
 }
 
-/** As much as one read brings. */
+/** A read brings at most this much. */
 const ROOM_BYTES = 65_536;
 const ROOMS_MAX = 32;
 const rooms: Buffer[] = [];

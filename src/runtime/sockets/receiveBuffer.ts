@@ -1,8 +1,8 @@
 import { LASTING, type Memory, spent, TRANSIENT } from "./memory.js";
 
 /**
- * Where sockets read into. Node's default allocates 64 KiB for every read and leaves it to the garbage collector, which
- * costs more than the read. Instead all idle and lightly used sockets of a worker read into one shared buffer, whose
+ * The memory that sockets read into. Node's default allocates 64 KiB for every read and leaves it to the garbage collector,
+ * which costs more than the read. Instead all idle and lightly used sockets of a worker read into one shared buffer, whose
  * bytes are valid only during the read callback, and a socket with a bulk transfer gets its own large buffer, of which
  * receivers may keep pieces (`memory.ts`).
  *
@@ -132,7 +132,7 @@ export class ReceiveBuffer {
 /** Memory of one transfer; the garbage collector has it when neither the transfer nor a receiver needs it. */
 class OwnMemory implements Memory {
   readonly copies = false;
-  /** Where the next read begins. */
+  /** The position of the next read. */
   at = 0;
   /** Pieces that are kept: no read begins before the end of the last one. */
   private kept = 0;

@@ -84,7 +84,7 @@ export class SendPace {
   private judge(): void {
     if (this.fast) return;
     if (this.resting) return this.giveBack();
-    // One more large piece may already have been read; the one after it is small.
+    // A second large piece may already have been read; the piece after it is small.
     if (this.loan !== undefined && !this.onTrial) {
       if (this.last <= this.small) this.giveBack();
       return;
@@ -128,7 +128,7 @@ export const HELD_UP_BYTES = 65_536;
 /** Measured best for proxied responses: the fewer reads, the fewer times the upstream is woken. */
 export const LARGE_BYTES = 1024 * 1024;
 const LENT_BYTES_MAX = 32 * LARGE_BYTES;
-/** Of eight clients over HTTP/2: more at a time would not be faster, as they share the turns. */
+/** The loan of eight clients over HTTP/2: more at a time would not be faster, as they share the turns. */
 const TRIAL_BYTES_MAX = 4 * LARGE_BYTES;
 const LARGE: Lender = { left: LENT_BYTES_MAX };
 const TRIAL: Lender = { left: TRIAL_BYTES_MAX };

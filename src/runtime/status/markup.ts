@@ -21,6 +21,6 @@ function rendered(value: Value): string {
   return typeof value === "string" ? escaped(value) : value.map(rendered).join("");
 }
 
-/** For content and quoted attributes alike; controls and marks of direction are shown by their codes. */
+/** Escapes text for content and quoted attributes alike; controls and marks of direction are shown by their codes. */
 const escaped = (text: string): string =>
   printableValue(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

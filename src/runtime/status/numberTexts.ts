@@ -28,7 +28,7 @@ const digits = (value: number): string => {
       : value.toFixed(0);
 };
 
-/** Without zeros at the end of a fraction. */
+/** Removes the zeros at the end of a fraction. */
 const trimmed = (text: string): string => text.replace(/0{1,2}$/, "").replace(/\.$/, "");
 
 function grouped(count: number): string {

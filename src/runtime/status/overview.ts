@@ -28,7 +28,7 @@ export interface Overview {
   readonly moreTransfers: number;
   readonly upstreams: readonly OverviewUpstream[];
   readonly certificates: readonly OverviewCertificate[];
-  /** One sentence for each maintenance or quiesce in force. */
+  /** A sentence for each maintenance or quiesce in force. */
   readonly pauses: readonly string[];
   /** Reloads, upgrades, warnings and errors of the master, the newest first. */
   readonly events: readonly OverviewEvent[];
@@ -59,13 +59,13 @@ export interface TrafficHistory {
 export interface ListedTransfer extends Transfer {
   /** Process of the worker that has it. */
   readonly pid: number;
-  /** Of its virtual server. */
+  /** The name of the request's virtual server. */
   readonly site?: string;
 }
 
 export interface OverviewUpstream {
   readonly name: string;
-  /** Those of the virtual servers with a route to it. */
+  /** The virtual servers with a route to the upstream. */
   readonly sites?: readonly string[];
   readonly servers: readonly OverviewServer[];
 }
@@ -89,7 +89,7 @@ export interface OverviewServer {
 
 export interface OverviewCertificate {
   readonly names: readonly string[];
-  /** Those of the virtual servers with one of the names. */
+  /** The virtual servers with one of the names. */
   readonly sites?: readonly string[];
   readonly listeners: readonly string[];
   readonly issuer: string;

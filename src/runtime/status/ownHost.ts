@@ -20,7 +20,7 @@ export function isOwnHost(host: string, serverNames: readonly string[]): boolean
   return name === hostname().toLowerCase() || own.find(name) === true;
 }
 
-/** For a client that asks for another name. */
+/** The message for a client that asks for another name. */
 export const OTHER_HOST =
   "this name is not the proxy's own: use an address, localhost, a name without a dot, " +
   "or a name of `serverNames` in the config";

@@ -14,7 +14,7 @@ import type {
 import { stateWords, troublesOf, wellText } from "./troubles.js";
 import { bytesText, countText, daysText, durationText, plural, timeText } from "./numberTexts.js";
 
-/** Where the page finds its own files, relative to itself. */
+/** The page's own files, relative to the page. */
 export interface PageLinks {
   readonly script: string;
   readonly style: string;
@@ -117,7 +117,6 @@ ${framed(
 const framed = (picture: Markup, top: string, span: string): Markup =>
   markup`<div class="frame"><span class="top" aria-hidden="true">${top}</span>${picture}<span class="ends" aria-hidden="true"><span>${span} ago</span><span>now</span></span></div>`;
 
-/** One line of a plot. */
 interface PlotLine {
   readonly name: string;
   /** The oldest first; fewer than the plot has room for are at its right end. */

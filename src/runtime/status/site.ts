@@ -116,7 +116,7 @@ export const SCRIPT = `"use strict";
 })();
 `;
 
-/** One line that leads through a gate. Without an icon of its own, browsers ask the application for `/favicon.ico`. */
+/** The icon: a line through a gate. If there were none, browsers would ask the application for `/favicon.ico`. */
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2563b5"/><path d="M9 25V14a7 7 0 0 1 14 0v11M5 25h22M16 25v-9" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round"/></svg>
 `;
 

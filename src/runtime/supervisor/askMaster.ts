@@ -85,7 +85,7 @@ const NAME = z.string().regex(/^\w{1,64}$/);
 const TIME = z.number().min(-8.64e15).max(8.64e15);
 
 const PROBLEM = z.object({
-  // As all codes are written, and no longer than any will be.
+  // All codes have this form, and none will be longer.
   code: z.string().regex(/^[a-z-]{1,32}\.[a-z0-9-]{1,64}$/),
   path: TEXT,
   message: TEXT,

@@ -13,7 +13,7 @@ export interface ListedCertificate {
   readonly listeners: readonly string[];
   /** `temporary`: in place of a certificate that was not issued yet; self-signed, or issued earlier for other names. */
   readonly source: CertificateContents["source"];
-  /** Of files: the path of the certificate in the config. Of ACME: the name of the authority. */
+  /** The path of the certificate in the config, for `files`; the name of the authority, for `acme`. */
   readonly from: string;
   readonly issuer: string;
   readonly notBefore: number;

@@ -125,7 +125,7 @@ export class CertificateManager {
     return { message, warnings: [], certificates };
   }
 
-  /** Of certificates by ACME. */
+  /** The state of the certificates by ACME. */
   status(): readonly CertificateStatus[] {
     return this.engine?.status() ?? [];
   }
@@ -187,7 +187,7 @@ export class CertificateManager {
   }
 }
 
-/** For reading stored certificates, without requests to an authority. */
+/** A host that reads stored certificates, without requests to an authority. */
 const IDLE_HOST: AcmeHost = {
   respondToChallenges: () => Promise.resolve(),
   unfit: () => Promise.resolve(undefined),

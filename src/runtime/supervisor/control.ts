@@ -14,7 +14,7 @@ import type { LoadedState } from "../load/loadConfig.js";
 export type ControlOutcome = Result<Done>;
 
 export interface Done {
-  /** One sentence without a full stop. */
+  /** A sentence without a full stop. */
   readonly message: string;
   /** Findings that did not keep it from being done. */
   readonly warnings: readonly Problem[];
@@ -148,7 +148,7 @@ const terms = {
   limitMs: ms,
 };
 
-/** One schema for each command: other requests come from another release, or from a fault. */
+/** Each command has its schema: other requests come from another release, or from a fault. */
 const REQUEST = z.union([
   z.object({ command: plain }),
   z.object({ command: z.literal("overview"), site: text.optional() }),

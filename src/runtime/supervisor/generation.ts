@@ -17,7 +17,7 @@ export interface GenerationOptions extends WorkerSpec {
   loaded: LoadedConfig;
   ticketKeys: string;
   challenges: readonly Challenge[];
-  /** One of the workers counted this. */
+  /** A worker counted this. */
   count(counts: Counts): void;
   /** What a client of a worker gets to see of the status. */
   readonly statusResponse: AskStatus;
@@ -326,7 +326,7 @@ export class Generation implements WorkerEvents {
 
 /** The event loop of such a worker is held: clients of the worker wait. */
 const SILENT_MS = 2_000;
-/** Such a worker is hung. Nothing else would end it. */
+/** A worker that is silent for so long is hung. Nothing else would end it. */
 const HUNG_MS = 30_000;
 /** If a worker ran longer than this, its exit has a new cause. */
 const EARLY_EXIT_MS = 10_000;

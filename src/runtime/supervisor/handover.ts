@@ -39,7 +39,7 @@ export interface Handover {
   readonly ticketKeys: string;
   /** When these keys end, in milliseconds since 1970. */
   readonly ticketKeysUntil: number;
-  /** Where the health listener listens, if there is one. */
+  /** The socket of the health listener, if there is one. */
   readonly health?: OwnSocket | undefined;
   /** The same of the metrics listener, if it has a port. */
   readonly metrics?: OwnSocket | undefined;
@@ -131,7 +131,7 @@ export interface SuccessorOrders {
  */
 export class Successor implements Supervised {
   readonly gone: Promise<void>;
-  /** Its process; known once it runs. */
+  /** The id of the process; known once it runs. */
   pid: number | undefined;
   private readonly shell: ChildProcess;
   private isGone = false;
@@ -276,7 +276,7 @@ export class Successor implements Supervised {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         resolve(failure(`did not respond within ${ms / 1000} s`));
-        // Its workers, if it has any, notice and finish what they have.
+        // The successor's workers, if it has any, notice and finish what they have.
         this.signal("SIGKILL");
       }, ms);
       this.wake = (problems) => {
@@ -307,7 +307,7 @@ const TAKE_OVER_MS = 10_000;
 /** Longer than it gives its own workers. */
 const KILL_AFTER_MS = 10_000;
 
-/** As the unit names it: if that path is a link, it may lead to a newer Node than the one that runs. */
+/** The path that the unit names: if that path is a link, it may lead to a newer Node than the one that runs. */
 function commandOfNode(): string {
   return isAbsolute(process.argv0) ? process.argv0 : process.execPath;
 }

@@ -42,7 +42,7 @@ export interface QuiesceRequest {
   /** Random, so that a command ends only the quiesce that it began. */
   readonly id: string;
   readonly begin?: QuiesceTerms & {
-    /** For how long requests are refused at most, while the command runs. */
+    /** How long requests are refused at most, while the command runs. */
     readonly limitMs: number;
   };
   /** Whether new requests are refused from now on; default: as before. Those of a new quiesce are served. */

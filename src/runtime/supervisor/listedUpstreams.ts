@@ -9,9 +9,9 @@ export interface ListedServer {
   readonly backup: boolean;
   /** Requests that it has, tunnels among them; those of workers that drain, too. */
   readonly inProgress: number;
-  /** By command: it gets no new request. */
+  /** A command drained the server: it gets no new request. */
   readonly drained: boolean;
-  /** Its checks fail: it gets no request, unless it is the only server. */
+  /** The server's checks fail: it gets no request, unless it is the only server. */
   readonly down: boolean;
   /** Whether a check of it has ended. */
   readonly checked: boolean;

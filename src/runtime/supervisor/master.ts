@@ -150,7 +150,7 @@ export class Master implements ReplaceableMaster {
     return this.nextReload;
   }
 
-  /** As `reload`, for a signal, which waits for no outcome. */
+  /** Reloads for a signal, which waits for no outcome. */
   async reloadOnSignal(): Promise<void> {
     await this.reload();
     this.succession.replacedBy?.signal("SIGHUP");

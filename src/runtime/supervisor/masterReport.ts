@@ -19,7 +19,7 @@ export interface Status {
   readonly lastFailure: string | undefined;
 }
 
-/** One line for `systemctl status`. */
+/** The line that `systemctl status` shows. */
 export function statusText({ config, generation, finishing, lastFailure }: Status): string {
   const older = finishing === 0 ? "" : `, ${finishing} older finishing`;
   const last = lastFailure === undefined ? "" : `; last ${lastFailure}`;
@@ -31,7 +31,7 @@ export function problemsText(problems: readonly Problem[]): string {
   return problems.map((p) => `${formatProblem(p)}\n`).join("");
 }
 
-/** One problem in one line, for a log. */
+/** A problem in a single line, for a log. */
 export function problemLine(p: Problem): string {
   return `${problemTitle(p)}; ${p.fix}`;
 }

@@ -11,7 +11,7 @@ export type MetricsPage = (asked: Asked, bySocket: boolean) => Response | Promis
 /** The metrics listener: a table of paths. */
 export class Metrics extends OwnListener<MetricsListenerConfig> {
   private readonly pages = new Map<string, MetricsPage>();
-  /** Of the virtual servers of the config in service. */
+  /** The names of the virtual servers of the config in service. */
   serverNames: readonly string[] = [];
   private readonly ranges = new WeakMap<MetricsListenerConfig, (address: string) => boolean>();
 
@@ -52,8 +52,8 @@ const OPEN_METRICS = "application/openmetrics-text";
 type Asks = () => Promise<Response>;
 
 /**
- * One run at a time, and one more for all requests that arrive meanwhile: each run asks the workers, and a client that
- * scrapes in a loop must not keep them busy.
+ * Makes one response at a time, and another for all requests that arrive meanwhile: each run asks the workers, and a client
+ * that scrapes in a loop must not keep them busy.
  */
 function together(make: Asks): Asks {
   let [running, next]: (Promise<Response> | undefined)[] = [];

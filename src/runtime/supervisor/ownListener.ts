@@ -10,11 +10,11 @@ import type { Response, Asked, OwnServer } from "./ownServer.js";
 /** The open socket of a listener of the master, passed from one master to the next. */
 export interface OwnSocket {
   readonly fd: number;
-  /** Its address and port. */
+  /** The socket's address and port. */
   readonly key: string;
 }
 
-/** Where it listens: on an address, or on a Unix socket. */
+/** The address or the Unix socket that a server listens on. */
 export type OwnPlace = { readonly address: string; readonly port: number } | { readonly path: string };
 
 /**
@@ -74,7 +74,7 @@ export abstract class OwnListener<P extends OwnPlace> {
     this.place(open);
   }
 
-  /** For the next master. */
+  /** The socket that the next master gets. */
   get passable(): OwnSocket | undefined {
     for (const [key, { server, socket }] of this.servers) {
       if (socket !== undefined) continue;
@@ -138,7 +138,7 @@ export abstract class OwnListener<P extends OwnPlace> {
   private close({ server, socket }: Open<P>): void {
     server.close();
     if (socket?.inode === undefined) return;
-    // By now it may be the next master's.
+    // The path may lead to the next master's socket now.
     const now = statSync(socket.path, { throwIfNoEntry: false });
     if (now?.ino === socket.inode) rmSync(socket.path, { force: true });
   }
@@ -146,16 +146,16 @@ export abstract class OwnListener<P extends OwnPlace> {
 
 interface Open<P> {
   readonly server: OwnServer;
-  /** Its settings in the config, which a reload may change. */
+  /** The server's settings in the config, which a reload may change. */
   readonly rules: { at: P };
-  /** Where it listens, unless that is a port. */
+  /** The Unix socket that the server listens on; undefined if it listens on a port. */
   readonly socket: UnixSocket | undefined;
 }
 
 interface UnixSocket {
   readonly path: string;
   readonly draft: string;
-  /** Of the file, once it is in its place. */
+  /** The inode of the socket; undefined until it is in its place. */
   inode: number | undefined;
 }
 

@@ -7,7 +7,7 @@ import { Places } from "../sockets/places.js";
 
 /** The parts of a request that the master uses. */
 export interface Asked {
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly query: string;
   /** Host and port as the client wrote them; empty if it names none. */
@@ -67,7 +67,7 @@ export class OwnServer {
   ): Promise<OwnServer | NodeJS.ErrnoException> {
     const own = new OwnServer(responses, admits);
     return new Promise((resolve) => {
-      // Also ignores later errors of accept(), for instance without descriptors: the next probe may succeed.
+      // The server also ignores later errors of accept(), for instance without descriptors: the next probe may succeed.
       own.server.on("error", resolve).listen(where, () => resolve(own));
     });
   }

@@ -101,7 +101,7 @@ export class Predecessor implements Supervised {
     return seen.map((one) => one ?? undefined);
   }
 
-  /** Its workers counted this, or those of the new master did. */
+  /** The workers of the predecessor counted this, or those of the new master did. */
   count(counts: Counts): void {
     void this.send({ type: "counts", counts });
   }

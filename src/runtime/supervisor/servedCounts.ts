@@ -41,7 +41,7 @@ export interface CountsHost {
  */
 export class ServedCounts {
   private totals = new Totals();
-  /** Of the last requests to each server. */
+  /** The outcomes of the last requests to each server. */
   readonly outcomes = new Outcomes();
   private main: ((counts: Counts) => void) | undefined;
 

@@ -135,7 +135,8 @@ export class ServedOverview {
       const { contentType: type, body } = await this.respond({ part, addresses: "shortened", fileNames });
       return { status: 200, type, body, fields: `Content-Security-Policy: ${STATUS_POLICY}\r\n` };
     };
-    // By a port every user of the host gets there, and every program that fetches URLs for others.
+    // Every user of the host reaches a port, and so does every program that fetches URLs: file names are for the
+    // socket.
     metrics.add("/status", ({ query }, bySocket) => page(query, bySocket));
     metrics.add("/status.json", (_, bySocket) => page("json", bySocket));
   }
@@ -228,7 +229,7 @@ interface SeenBy extends SeenTransfers {
   readonly pid: number;
 }
 
-/** Those of all workers, as each worker chose its own. */
+/** The most active requests of all workers, since each worker names only its own. */
 function mostActive(seen: readonly SeenBy[]): {
   readonly transfers: readonly ListedTransfer[];
   readonly more: number;

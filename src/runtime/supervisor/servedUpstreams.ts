@@ -27,13 +27,13 @@ import { type SpreadName, SpreadNames } from "./spreadNames.js";
 interface ServerState {
   drained: boolean;
   down: boolean;
-  /** Its last check got a response. */
+  /** The server's last check got a response. */
   passing: boolean;
   /** A check of it has ended. */
   checked: boolean;
   /** When it came back, by the clock of `performance`. */
   backAt: number | undefined;
-  /** For an address of a name: the URL of the config with the name. */
+  /** The URL of the config with the name, if this server is an address of that name. */
   of: string | undefined;
   /** Why it is down. */
   why: string | undefined;
@@ -46,7 +46,7 @@ interface ServerState {
  * Orders outlast a worker, an upgrade, and a reload that keeps the server.
  */
 export class ServedUpstreams {
-  /** By the upstream's name, then by URL. */
+  /** The states by the upstream's name, then by URL. */
   private readonly states = new Map<string, Map<string, ServerState>>();
 
   private checks: ServerChecks | undefined;
@@ -58,7 +58,7 @@ export class ServedUpstreams {
     private readonly logs: Pick<MasterLog, "write">,
   ) {}
 
-  /** As of now, because they include how long ago a server came back. The next master continues with them. */
+  /** The current orders, which include how long ago a server came back. The next master continues with them. */
   get orders(): ServerOrders {
     const now = performance.now();
     const order = ({ drained, down, passing, backAt, of, why, outage }: ServerState): ServerOrder => ({
@@ -278,7 +278,7 @@ export class ServedUpstreams {
     if (isNew) void this.host.supervised.orderServers(this.orders);
   }
 
-  /** Those that have several servers, or checks, as all workers see them. */
+  /** The upstreams that have several servers, or checks, as all workers see them. */
   async listed(): Promise<readonly ListedUpstream[]> {
     const seen = await this.host.supervised.orderServers(this.orders);
     return this.watched.map(({ name, servers }) => ({

@@ -24,7 +24,7 @@ export interface Checked {
   readonly passing: boolean;
   /** Whether enough checks in a row failed. */
   readonly down: boolean;
-  /** For people. */
+  /** The reason, for people. */
   readonly why: string;
 }
 
@@ -80,7 +80,7 @@ export class ServerChecks {
       others = (why !== undefined) === wasDown ? 0 : others + 1;
       const turns = others >= (wasDown ? rise : fall);
       if (turns) others = 0;
-      // That it accepts connections says nothing about its responses.
+      // A TCP check says nothing about the responses of the server.
       const passing = why === undefined && !tcp;
       this.servers.checked(name, url, { passing, down: wasDown !== turns, why: why ?? "it responded" });
       later(intervalMs * (1 + (Math.random() - 0.5) * JITTER) - (performance.now() - began));

@@ -11,7 +11,7 @@ import type { ListedServer, ListedUpstream } from "./listedUpstreams.js";
 
 /** The outcome of the last attempts to get a response from a server, by the counts of the workers. */
 export class Outcomes {
-  /** By the names of the upstream and of the server: the error token of a failure. */
+  /** The error token of each server's last failure, by the names of the upstream and of the server. */
   private readonly last = new Map<string, { readonly failure?: string }>();
 
   /** @param counts of one worker for a moment: a response outweighs a failure, which may be one that was repeated */

@@ -71,7 +71,7 @@ interface SystemdState {
   readonly READY?: 1;
   readonly RELOADING?: 1;
   readonly STOPPING?: 1;
-  /** One line for people: `systemctl status` shows it. */
+  /** A line for people: `systemctl status` shows it. */
   readonly STATUS?: string;
   /** The process that speaks for the service from now on. */
   readonly MAINPID?: number;

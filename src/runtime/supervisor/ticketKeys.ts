@@ -17,7 +17,7 @@ import { problemLine } from "./masterReport.js";
 export class TicketKeys {
   /** Made here, or by the master before this one. */
   private own = newKeys();
-  /** By the clock, since a runtime that is often replaced would never get to the end of a timer. */
+  /** The end of the keys by the clock, since a runtime that is often replaced would never get to the end of a timer. */
   private ownUntil = Date.now() + OWN_MS;
   private shared: Shared | undefined;
   private readonly watch = new FileWatch();
@@ -135,7 +135,7 @@ function newKeys(): string {
   return randomBytes(KEY_BYTES).toString("base64");
 }
 
-/** As many as `tls.Server` takes. */
+/** `tls.Server` takes this many bytes. */
 const KEY_BYTES = 48;
 /** A stolen ticket key then decrypts no more than half a day of recorded sessions. */
 const OWN_MS = 12 * 3_600_000;

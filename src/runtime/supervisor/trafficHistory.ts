@@ -55,7 +55,7 @@ export class TrafficSamples {
   private readonly requests: number[] = [];
   private readonly bytesIn: number[] = [];
   private readonly bytesOut: number[] = [];
-  /** Of the last minute, the oldest first. */
+  /** The samples of the last minute, the oldest first. */
   private readonly samples: Sample[] = [];
 
   /** @param at on a monotonic clock, in milliseconds */
@@ -121,7 +121,7 @@ export interface Rates {
   readonly requests: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** Of requests with this in common. */
+  /** The rate of requests at a place. */
   at(place: string): number;
 }
 

@@ -48,9 +48,9 @@ export interface WorkerSpec {
   /** Most of V8's heap; undefined for V8's own choice. */
   readonly heap: WorkerHeap | undefined;
   readonly logToStderr: boolean;
-  /** Those of now, at any time. */
+  /** The current keys, at any time. */
   readonly ticketKeys: string;
-  /** Those that are open, at any time. */
+  /** The open challenges, at any time. */
   readonly challenges: readonly Challenge[];
   readonly upstreams: {
     /** About their servers, as of now. */
@@ -61,7 +61,7 @@ export interface WorkerSpec {
   readonly pauses: () => PauseOrder;
 }
 
-/** One worker process, seen from the master. */
+/** A worker process, seen from the master. */
 export class WorkerHandle {
   readonly startedAt = performance.now();
   ready = false;
@@ -133,7 +133,7 @@ export class WorkerHandle {
   }
 
   private failedOrEnded(error: Error): void {
-    // Without a process there is no `close` to come.
+    // A process that did not start emits no `close`.
     if (this.child!.pid === undefined) this.ended(`could not be started: ${error.message}`);
   }
 
@@ -175,7 +175,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
   };
 }
 
-/** Of this process's workers, of all generations. */
+/** The count is shared by all generations of this process's workers. */
 const MEMORY_KILLS = new MemoryKills();
 
 function exitText(code: number | null, signal: NodeJS.Signals | null): string {

@@ -48,7 +48,7 @@ export class CertificateServers {
     this.index();
   }
 
-  /** For clients that name no server, or one that no certificate covers. */
+  /** The server for clients that name no server, or a server that no certificate covers. */
   get default(): TlsServer {
     return this.all[0]!.server;
   }
@@ -60,7 +60,7 @@ export class CertificateServers {
   private index(): void {
     this.byName = new NameTable();
     for (const { names, server } of this.all) this.byName.add(names, server);
-    // By a set: with hundreds of names each renewal would compare each with each.
+    // This is a set: otherwise each renewal would compare hundreds of names with each other.
     const waiting = new Set(this.all.filter(isTemporary).flatMap(withNamesAbove));
     for (const one of this.all)
       one.secured.temporary = isTemporary(one) || one.names.some((name) => waiting.has(endOf(name)));
@@ -105,7 +105,7 @@ const endOf = (name: string): string => (name.startsWith("*.") ? name.slice(1) :
 
 interface CertificateServer {
   readonly certificate: CertificateContents;
-  /** By which it is chosen; empty where there is no choice. */
+  /** The names by which the certificate is chosen; empty if there is no choice. */
   readonly names: readonly string[];
   readonly secured: Secured;
   readonly server: TlsServer;

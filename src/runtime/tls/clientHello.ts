@@ -72,7 +72,7 @@ function extensionOf(hello: Buffer, type: number): Buffer | undefined {
 
 const tooLong = (bytes: Buffer): boolean => bytes.length > HELLO_BYTES_MAX;
 
-/** One record; a hello with keys that withstand quantum computers has less than 2 KiB. */
+/** A hello fits into a single record; a hello with keys that withstand quantum computers has less than 2 KiB. */
 const HELLO_BYTES_MAX = 16_384;
 
 /** Clients send one; some that avoid inspection on the way send a few. */

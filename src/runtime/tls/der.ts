@@ -1,4 +1,4 @@
-/** One value of DER (X.690). */
+/** A value of DER (X.690). */
 export interface Value {
   readonly tag: number;
   readonly content: Buffer;

@@ -25,7 +25,7 @@ export function policyProblems(policy: TlsPolicySettings, path: string, named: b
 }
 
 /**
- * One handshake in memory with a client that offers everything the policy allows. It finds faults that no single field
+ * Does a handshake in memory with a client that offers everything the policy allows. This finds faults that no single field
  * shows: an ECDSA key where the ciphers exclude ECDSA, a key too small for OpenSSL's security level, no cipher for a
  * version.
  */
@@ -144,7 +144,7 @@ function signatureAlgorithm(der: Buffer): string {
   return der.toString("hex", from, to);
 }
 
-/** Where the content of the value at an offset lies (X.690, 8.1.3). */
+/** The bounds of the content of the value at an offset (X.690, 8.1.3). */
 function content(der: Buffer, at: number): { readonly from: number; readonly to: number } {
   const first = der[at + 1]!;
   const bytes = first < 0x80 ? 0 : first & 0x7f;

@@ -46,7 +46,7 @@ export function secureContextOptions(
   };
 }
 
-/** For connections to an upstream. @param verify without it no roots are read @throws Error of OpenSSL */
+/** The context of connections to an upstream. @param verify without it no roots are read @throws Error of OpenSSL */
 export function upstreamContext({ roots, cert, key }: UpstreamTlsContents, verify: boolean): SecureContext {
   return createSecureContext({
     minVersion: "TLSv1.2",
@@ -56,13 +56,13 @@ export function upstreamContext({ roots, cert, key }: UpstreamTlsContents, verif
   });
 }
 
-/** For requests to authorities and to targets of notifications. @param roots that are trusted; undefined for Node's own */
+/** The context of requests to authorities and notified targets. @param roots that are trusted; undefined for Node's own */
 export const clientContext = (roots?: string): SecureContext =>
   createSecureContext(roots === undefined ? {} : { ca: roots });
 
 /**
- * For a server that responds to a challenge (RFC 8737), and does the handshake only. OpenSSL's own defaults apply: the
- * listener's policy is for its clients, and an authority may not support it.
+ * The context of a server that responds to a challenge (RFC 8737), and does the handshake only. OpenSSL's own defaults
+ * apply: the listener's policy is for its clients, and an authority may not support it.
  */
 export const challengeContext = ({
   key,
@@ -74,9 +74,9 @@ export const challengeContext = ({
 });
 
 /**
- * For two hosts that share a key: only they can speak or listen on the connection, and a key that is stolen later opens no
- * earlier connection. There are no certificates, because some certificates would have to be there before others can be
- * copied.
+ * The context of two hosts that share a key: only they can speak or listen on the connection, and a key that is stolen later
+ * opens no earlier connection. There are no certificates, because some certificates would have to be there before others can
+ * be copied.
  */
 export const SHARED_KEY_CONTEXT: Pick<TlsOptions, "minVersion" | "maxVersion" | "ciphers"> = {
   minVersion: "TLSv1.2",

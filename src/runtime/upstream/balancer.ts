@@ -16,21 +16,21 @@ export interface RequestFacts {
 /** The master's order about a server. */
 export interface ServerOrder {
   readonly drained: boolean;
-  /** Its checks fail. */
+  /** The server's checks fail. */
   readonly down: boolean;
-  /** Its last check got a response: requests that get none do not put it out. */
+  /** The server's last check got a response: requests that get none do not put it out. */
   readonly passing?: boolean | undefined;
   /** What workers found out about outages of the only server of an upstream. */
   readonly outage?: KnownOutage | undefined;
   /** How long ago it came back, from being down or drained; undefined if it never was. */
   readonly backForMs?: number | undefined;
-  /** For an address of a name that is looked up: the URL of the config with the name. */
+  /** The URL of the config with the name, if the server is an address of a name that is looked up. */
   readonly of?: string | undefined;
   /** Why it is down, for people. */
   readonly why?: string | undefined;
 }
 
-/** One server, as its state is seen from one worker. */
+/** The state of a server, seen from one worker. */
 interface ServerState {
   readonly url: string;
   readonly hash: number;
@@ -55,7 +55,7 @@ interface ServerState {
   outMs: number;
   /** Since when its share grows. */
   backSince: number;
-  /** Its place in the turns (smooth weighted round robin). */
+  /** The server's place in the turns (smooth weighted round robin). */
   turn: number;
 }
 
@@ -76,7 +76,7 @@ interface ServerState {
  * A backup is chosen only where no other server can be. A server that failed a request is not chosen for it again.
  */
 export class Balancer {
-  /** By their places, which those of a config have in its order. */
+  /** The servers by their places: those of a config come first, in its order. */
   private readonly servers: ServerState[];
   /** How many are not gone. */
   private present: number;
@@ -305,9 +305,9 @@ const isFailing = ({ suspect, silent, order }: ServerState): boolean =>
 
 /** Which of the servers a request may have that requests failed at. */
 enum Risk {
-  /** Those that it is likely to survive. */
+  /** The servers that the request is likely to survive. */
   Small,
-  /** Those that it survives if it may be repeated. */
+  /** The servers that the request survives if it may be repeated. */
   Repeated,
   /** All: no other is left for it. */
   Any,

@@ -4,7 +4,7 @@ import { clientNetwork, type UpstreamConfig } from "../../model/serving.js";
 export interface ConnectionUser {
   /** Connections that requests of it use. */
   inUse: number;
-  /** Its requests that wait, in the order they came, and until when each does; undefined before the first. */
+  /** The user's requests that wait, in the order they came, and until when each does; undefined before the first. */
   waiting: Map<unknown, number> | undefined;
 }
 
@@ -31,7 +31,7 @@ export class ClientShares<T> {
   /** Why no connection is made at the moment, for the error log. */
   obstacle: string | undefined = undefined;
   private readonly users = new Map<string, ConnectionUser>();
-  /** Those whose requests wait, the next one first. */
+  /** The users whose requests wait, the next one first. */
   private readonly turns = new Set<ConnectionUser>();
   /** A client sends many requests in a row. */
   private lastAddress: string | undefined = undefined;

@@ -39,7 +39,7 @@ export function closedEarly(what: string, doing: string, responded: boolean): Fa
 }
 
 /**
- * Its socket failed.
+ * The connection's socket failed.
  *
  * @param tls undefined if it does not speak TLS
  */
@@ -87,7 +87,7 @@ const CONNECT_TOKENS: Readonly<Partial<Record<string, ErrorToken>>> = {
 };
 
 /**
- * Its response breaks the rules of HTTP.
+ * The upstream's response breaks the rules of HTTP.
  *
  * @param upstream its name
  */
@@ -162,7 +162,7 @@ export function tlsToken(code: string): ErrorToken {
 interface Failure {
   /** Codes of Node and of OpenSSL's verification and alerts. */
   readonly codes: RegExp;
-  /** Also after the handshake: a TLS 1.3 server looks at the client's certificate when the client's handshake is over. */
+  /** A TLS 1.3 server looks at the client's certificate when the client's handshake is over: the failure may come later. */
   readonly later?: true;
   readonly message: string;
   readonly fix: string;

@@ -58,7 +58,7 @@ export class KeptConnections<C extends Keepable> {
     oldest[1].destroy();
   }
 
-  /** One is closed. */
+  /** A connection is closed. */
   forget(connection: C): void {
     if (connection.onlyFor !== undefined && this.byClient.get(connection.onlyFor) === connection)
       this.byClient.delete(connection.onlyFor);

@@ -81,7 +81,7 @@ export class OutageRecord {
   }
 }
 
-/** Of the host's monotonic clock, which `process.hrtime` reads, and the process's own, which begins with the process. */
+/** The lead of the host's monotonic clock (`process.hrtime`) over the process's own, which begins with the process. */
 const SHARED_CLOCK_MS = -performance.now() + Number(process.hrtime.bigint()) / 1e6;
 const sharedNow = (): number => performance.now() + SHARED_CLOCK_MS;
 

@@ -76,12 +76,12 @@ export class Outage {
     clearInterval(this.timer);
   }
 
-  /** For the error log, when it began. */
+  /** The text for the error log when the outage begins. */
   get beginning(): string {
     return `refuses connections: requests wait for up to ${Math.round(this.restMs / 100) / 10} s (${this.reason})`;
   }
 
-  /** For the error log, when it is over. */
+  /** The text for the error log when the outage is over. */
   get end(): string {
     const seconds = ((performance.now() - this.began) / 1_000).toFixed(1);
     const failed = this.failed === 0 ? "" : `, ${this.failed} of them got 502`;

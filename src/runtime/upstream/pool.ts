@@ -166,7 +166,7 @@ export class UpstreamPool {
     if (outage !== undefined && this.record.isOver(outage.began)) this.endOutage(outage);
   }
 
-  /** For a taker that no longer waits, or never did. */
+  /** Removes a taker that no longer waits, or never did. */
   leave(taker: ConnectionTaker): void {
     if (this.shares.queued > 0) this.shares.leave(taker, taker.exchange.client.address);
   }
@@ -191,8 +191,8 @@ export class UpstreamPool {
   }
 
   /**
-   * Its response is complete. Here a used connection is judged: it serves other clients only if it is like a new one.
-   * What can make it differ:
+   * The connection's response is complete. Here a used connection is judged: it serves other clients only if it is like a
+   * new one. What can make it differ:
    *
    * - the client that its PROXY header named: not used again
    * - a log-in that belongs to the connection (`keptConnections.ts`): used again by the same client connection only
@@ -291,7 +291,7 @@ export class UpstreamPool {
     this.serveSoon();
   }
 
-  /** One after another: many at a time would be refused again. */
+  /** Waiting requests connect one after another: many at a time would be refused again. */
   private attemptSucceeded(): void {
     this.attempt = undefined;
     // With a header each needs a connection that is opened for it.
@@ -342,12 +342,12 @@ export class UpstreamPool {
       const idle = this.kept.take(taker.exchange.client) ?? this.idleConnections.pop();
       if (idle === undefined) {
         if (!this.isFull && this.fullQueue === undefined) return this.open(taker);
-        // Its place is free when it is closed.
+        // The connection's place is free when it is closed.
         if (this.isFull) this.kept.dropOldest();
         return undefined;
       }
-      // One that was closed stays in the list until its close is reported.
-      // One whose time is over may have been closed, and the request may be one that is never sent twice.
+      // A connection that was closed stays in the list until its close is reported. A connection whose time is over may
+      // have been closed, and the request may be one that is never sent twice.
       if (idle.usable) return idle;
       idle.destroy();
     }

@@ -20,7 +20,7 @@ export const enum Stage {
   Complete,
 }
 
-/** Where the parts of a response go. */
+/** The receiver of the parts of a response. */
 export interface ResponseSink {
   /** Whether fields will be read as a list, and not as lines. */
   readonly wantsList: boolean;

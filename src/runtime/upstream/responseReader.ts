@@ -38,7 +38,7 @@ export interface ResponseReader extends Guarded {
 export interface UpstreamFailure {
   readonly status: 502 | 504;
   readonly token: ErrorToken;
-  /** For the error log, as nginx words it. */
+  /** The text for the error log, in nginx's words. */
   readonly message: string;
   /** Whether any byte of a response had arrived. */
   readonly responded: boolean;
@@ -48,17 +48,17 @@ export interface UpstreamFailure {
 
 /** The owner of several connections. */
 export interface ConnectionOwner<C> {
-  /** Its response is complete. @returns whether it will be used again */
+  /** The connection's response is complete. @returns whether it will be used again */
   idle(connection: C): boolean;
   onStrayBytes(): void;
   /** How its host name is looked up; undefined for an address. */
   readonly lookup: LookupFunction | undefined;
   /** Undefined where it does not speak TLS. */
   readonly tls: UpstreamTls | undefined;
-  /** One is established, TLS included. */
+  /** A connection is established, TLS included. */
   opened(): void;
   closed(connection: C): void;
-  /** Of the heads of responses that arrive, and of requests that fail. */
+  /** The counts of the heads of responses that arrive, and of requests that fail. */
   readonly counts: Pick<UpstreamCounts, "responded" | "failed">;
   readonly faults: Faults;
 }

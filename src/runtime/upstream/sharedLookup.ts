@@ -12,7 +12,7 @@ type Callback = Parameters<LookupFunction>[2];
 export class SharedLookup {
   private waiting: Callback[] | undefined = undefined;
 
-  /** As `net.connect` wants it: the name and the options of an upstream's connections are always the same. */
+  /** The function that `net.connect` takes: the name and the options of an upstream's connections are always the same. */
   readonly lookup: LookupFunction = (name: string, options: LookupOptions, callback: Callback): void => {
     if (this.waiting !== undefined) return void this.waiting.push(callback);
     this.waiting = [callback];
@@ -27,5 +27,5 @@ export class SharedLookup {
   };
 }
 
-/** Of all upstreams together, half of Node's threads: the others read files and write logs. */
+/** All upstreams together use half of Node's threads: the other threads read files and write logs. */
 const turns = new Queue(2);

@@ -22,7 +22,7 @@ import { RequestWriter, type WriteListener } from "./requestWriter.js";
 import type { ClientConnection } from "./keptConnections.js";
 import { connectingTo, type Link, openLink } from "./upstreamTls.js";
 
-/** One connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
+/** A connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
 export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   /** True if an earlier request got a response on this connection. */
   reused = false;
@@ -41,7 +41,6 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   readonly openedAt = coarseNow();
   /** No request was begun since the last response. */
   private idle = true;
-  /** Where the request is written. */
   readonly request: RequestWriter;
   private readonly link: Link;
   private readonly socket: Socket;

@@ -51,7 +51,7 @@ export class UpstreamServers {
   private readonly reasons: string[] = [];
   /** The places that are in use, in the order of the config. */
   private places: readonly number[] = [];
-  /** Of servers that are gone, and may still have requests. */
+  /** The servers that are gone, and may still have requests. */
   private readonly leaving = new Set<UpstreamPool>();
 
   /**

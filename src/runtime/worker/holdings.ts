@@ -81,7 +81,7 @@ export function holdingsOf({ gate, http2, routes }: Holders): Holdings {
   };
 }
 
-/** One sentence without a full stop. */
+/** A sentence without a full stop. */
 export function holdingsText(workers: readonly WorkerHoldings[]): string {
   const total = (of: (one: Holdings) => number): number =>
     workers.reduce((sum, { holdings }) => sum + (holdings === undefined ? 0 : of(holdings)), 0);

@@ -20,7 +20,7 @@ export type MasterMessage =
   | { readonly type: "stop" }
   | { readonly type: "reopenLogs" }
   | { readonly type: "ticketKeys"; readonly ticketKeys: string }
-  /** For the handshakes from now on; connections stay as they are. */
+  /** The certificates for the handshakes from now on; connections stay as they are. */
   | { readonly type: "renewed"; readonly renewal: TlsRenewal }
   /** Respond to these challenges of authorities, and no others, from now on; then say `responding`. */
   | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number }

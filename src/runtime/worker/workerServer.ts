@@ -84,7 +84,7 @@ export class WorkerServer {
   }
 
   /**
-   * For a worker that no longer accepts, and ends then: resolves when every connection is done; those that take longer
+   * Drains a worker that no longer accepts, and ends then: resolves when every connection is done; those that take longer
    * than drainMs are cut.
    */
   async drain(): Promise<void> {

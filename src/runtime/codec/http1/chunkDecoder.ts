@@ -1,6 +1,6 @@
 import { COLON, CR, HTAB, IS_TOKEN, IS_VALUE, LF, SP } from "./syntax.js";
 
-/** Where decoded bytes go. */
+/** The receiver of decoded bytes. */
 export interface ChunkSink {
   /** Bytes of body: `chunk[from..to)`. Small chunks of one read come together: where chunks end means nothing. */
   onBytes(chunk: Buffer, from: number, to: number): void;

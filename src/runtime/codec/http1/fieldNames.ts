@@ -45,7 +45,7 @@ const NOTED = [
 ];
 export const NAMES: readonly string[] = ["", ...new Set([...NOTED, ...SINGLE_FIELDS, ...NAMED_FIELDS])];
 
-/** By number: a separate bit for each field that a request may have only once, 0 for every other. */
+/** The bits by number: a separate bit for each field that a request may have only once, 0 for every other field. */
 export const SINGLE_BITS = Uint32Array.from(NAMES, (field) =>
   SINGLE_FIELDS.includes(field) ? 1 << SINGLE_FIELDS.indexOf(field) : 0,
 );
@@ -55,9 +55,9 @@ export interface Fates {
   /** Whether the message is a response: some of them are less strict than any request may be (decisions 3.2). */
   readonly response: boolean;
   readonly byNumber: readonly FieldFate[];
-  /** For names that have no number. */
+  /** The fate of names that have no number. */
   readonly of: (name: string) => FieldFate;
-  /** By {@link beginning}: 1 if a name without a number that begins like this may need its own rule. */
+  /** The flags by {@link beginning}: 1 if a name without a number that begins like this may need its own rule. */
   readonly families: Uint8Array;
 }
 

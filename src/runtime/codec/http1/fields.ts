@@ -10,7 +10,7 @@ export interface Head {
   readonly text: string;
   /** The buffer with the head; valid only while it is being parsed. */
   readonly bytes: Uint8Array;
-  /** Where in `bytes` it begins. */
+  /** The position in `bytes` at which the head begins. */
   readonly at: number;
 }
 
@@ -26,7 +26,7 @@ export class Fields {
   close = false;
   keepAlive = false;
   connectionUpgrade = false;
-  /** Of all its `Connection` fields. */
+  /** The length of all `Connection` fields. */
   connectionCharacters = 0;
   /** A `Connection` field names other fields, or may. */
   namesOthers = false;
@@ -146,7 +146,7 @@ export function parseFields(
       lines += text.slice(run - base, start - base);
       run = i + 2;
     } else {
-      // One type passes; of several only one does.
+      // A single type passes; of several types only one does.
       const passes = fate === FieldFate.Pass || (fate === FieldFate.Type && ++types === 1);
       if (!passes || valueFrom !== colon + 2 || bytes[colon + 1] !== SP || valueTo !== i) plain = false;
     }

@@ -2,10 +2,10 @@
 const enum Kind {
   /** The head is all there is. */
   None,
-  /** By `Content-Length`. */
+  /** `Content-Length` says where the body ends. */
   Length,
   Chunked,
-  /** By the end of the connection. */
+  /** The body ends with the connection. */
   Close,
   /** There is no end: after an upgrade the bytes belong to another protocol. */
   Tunnel,

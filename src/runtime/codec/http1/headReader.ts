@@ -65,7 +65,7 @@ export class HeadReader implements HeadSource {
       this.cr = true;
       return false;
     }
-    // As text from the start: searching a string costs less than searching a buffer, and a head becomes text anyway.
+    // The head is text at once: searching a string costs less than searching a buffer, and a head becomes text anyway.
     const to = Math.min(chunk.length, from + this.bytesMax);
     let text = latin1(chunk, from, Math.min(to, from + USUAL_BYTES_MAX));
     let end = text.indexOf(END_OF_HEAD);
@@ -146,7 +146,7 @@ export class HeadReader implements HeadSource {
       }
     }
     if (IS_TOKEN[held[0]!] !== 1) throw new HeadError(400, "method is not a token");
-    // Its CR may be there already.
+    // The line's CR may be there already.
     if (!held.includes(LF) && this.length > this.lineBytesMax + 1)
       throw new HeadError(414, "request line too long");
     if (this.length > this.bytesMax) throw headTooLong();

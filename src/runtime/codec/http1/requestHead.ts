@@ -85,7 +85,7 @@ interface RequestLine {
   readonly version: "1.0" | "1.1";
   /** The line without its CRLF. */
   readonly text: string;
-  /** Where the fields begin. */
+  /** The position at which the fields begin. */
   readonly end: number;
 }
 

@@ -30,7 +30,7 @@ export class FrameReader {
   private partial: Buffer | undefined = undefined;
   private held = 0;
   private readonly head = Buffer.alloc(FRAME_HEAD_BYTES);
-  /** Of the current DATA frame: payload still to come, padding at its end, and flags. */
+  /** The current DATA frame: payload still to come, padding at its end, and flags. */
   private left = 0;
   private padding = 0;
   private paddingKnown = true;

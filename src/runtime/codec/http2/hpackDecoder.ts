@@ -181,7 +181,7 @@ const END_OF_STRING = 256;
 interface Node {
   /** Position among the states, which leaves do not have. */
   state?: number;
-  /** Of a leaf. */
+  /** Only a leaf has a symbol. */
   symbol?: number;
   children: (Node | undefined)[];
   /** Whether a string may end here: fewer than 8 bits after the last symbol, all of them ones. */
@@ -222,7 +222,7 @@ function numberStates(root: Node): Node[] {
 }
 
 interface Tables {
-  /** For each state and four bits; see {@link EMITS}. */
+  /** The step for each state and four bits; see {@link EMITS}. */
   readonly steps: Uint32Array;
   /** 1 for states in which a string may end. */
   readonly accepts: Uint8Array;

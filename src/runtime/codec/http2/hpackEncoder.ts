@@ -21,7 +21,7 @@ export interface ResponseHead {
   readonly length: number;
 }
 
-/** Where a block is put, from `at` on. */
+/** The buffer that a block is written into, from `at` on. */
 interface Output {
   readonly buffer: Buffer;
   at: number;
@@ -83,7 +83,7 @@ export class HpackEncoder {
 
   private encodeAnew(head: ResponseHead, output: Output): void {
     const { headers } = head;
-    // For status, server, date and announced sizes.
+    // 256 bytes are for status, server, date and announced sizes.
     let bytes = 256;
     for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length + 8;
     output.reserve(bytes + LENGTH_BYTES_MAX);
@@ -175,7 +175,7 @@ const RECURRING_BYTES_MAX = 256;
 /** How a field is sent. */
 const enum Use {
   Indexed,
-  /** Its value hardly ever recurs. */
+  /** The field's value hardly ever recurs. */
   Literal,
   /** Never to be put into a table, not even by an intermediary (RFC 7541, 7.1.3). */
   Sensitive,

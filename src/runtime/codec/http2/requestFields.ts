@@ -171,7 +171,7 @@ function noteField(head: Head, { kind, value }: HpackField): void {
   } else if (kind === FieldKind.Authorization) head.connectionLogin ||= logsInConnection(value);
 }
 
-/** For the log, something like a request line; empty if not even a method was given. */
+/** A text like a request line for the log; empty if not even a method was given. */
 function requestLine(head: Head): string {
   if (head.method === "") return "";
   return `${head.method} ${head.path === "" ? head.authority : head.path} HTTP/2.0`;

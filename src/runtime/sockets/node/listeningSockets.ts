@@ -48,7 +48,7 @@ function listeningRows(file: string): string[] {
     // A busy host has tens of thousands of connections in the same list.
     return rows.filter((row) => row.includes(LISTENING));
   } catch {
-    // Without IPv6 there is no such file.
+    // The file is missing if the system has no IPv6.
     return [];
   }
 }

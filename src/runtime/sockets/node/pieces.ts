@@ -52,7 +52,7 @@ export function switchedOff(env: NodeJS.ProcessEnv = process.env): {
 
 doWithout(switchedOff().pieces);
 
-/** One line for the administrator about pieces that are not used; undefined if all are used. */
+/** A line for the administrator about pieces that are not used; undefined if all are used. */
 export function piecesText(): string | undefined {
   const { pieces, unknown } = switchedOff();
   const lacking = unused().filter((piece) => !pieces.includes(piece));

@@ -9,7 +9,7 @@ export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) 
   let read = false;
   return {
     buffer: (): Buffer => {
-      // Without a read before it a handle asks for its first buffer: one for each address that is tried.
+      // Before its first read, a handle asks for a buffer for each address that is tried.
       if (!read) return buffer.first;
       read = false;
       // Anything that is not a buffer means the same buffer again.
@@ -88,7 +88,10 @@ export function readInto(
   return true;
 }
 
-/** Where a socket keeps its buffer, the function it calls after a read, and the one that returns the next buffer. */
+/**
+ * Properties of a socket: its buffer, the function that it calls after a read, and the function that returns the next
+ * buffer.
+ */
 const ONREAD_SYMBOLS = ((): readonly symbol[] => {
   const probe = new Socket({ onread: { buffer: Buffer.alloc(1), callback: () => true } } as object);
   const symbols = Object.getOwnPropertySymbols(probe);

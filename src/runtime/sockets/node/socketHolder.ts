@@ -53,7 +53,7 @@ const enum HolderState {
 const SHARED_BYTES = 1024;
 const WAIT_MS = 10_000;
 
-/** Without an import: the deployed runtime is a single file. */
+/** The holder is text and not an import, because the deployed runtime is a single file. */
 const HOLDER = `
 const { options, shared } = require("node:worker_threads").workerData;
 const state = new Int32Array(shared, 0, 2);

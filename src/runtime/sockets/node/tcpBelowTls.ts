@@ -58,7 +58,7 @@ export class TlsOverhead {
     this.seen = this.tcp?.bytesRead ?? 0;
   }
 
-  /** One record's data. */
+  /** A record's data was taken. */
   took(bytes: number): void {
     this.explained += bytes + RECORD_BYTES;
   }
