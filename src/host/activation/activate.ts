@@ -49,7 +49,7 @@ import { awaitService, type FailedBefore, failedBefore } from "./verification.js
 export interface ActivationOptions {
   /** Folder to use as the host's `/`; if it is not `/`, it only gets the files, and no service is touched. */
   readonly root: string;
-  /** Where the delivery uploaded to; without one, the files are already in place. */
+  /** The folder that the delivery uploaded to; if there is none, the files are already in place. */
   readonly incoming?: string;
   /** Whether to activate the last deployment again, from the store; default false. */
   readonly again?: boolean;

@@ -18,7 +18,7 @@ export interface Delivered {
   readonly deployment: Deployment;
   /** Hash of the document's text. */
   readonly document: string;
-  /** Where each content is, by its hash. */
+  /** The path of each content, by its hash. */
   readonly contents: ReadonlyMap<string, string>;
   /** The current state of each path of the deployment. */
   readonly now: ReadonlyMap<string, FileState>;

@@ -30,10 +30,10 @@ import { systemdIsHere } from "./systemctl.js";
  */
 export const OOM_SCORE_ADJUST = -900;
 
-/** Where records are: in memory, so that a full disk loses none; they end with a reboot, as the commands do. */
+/** The folder of records is in memory, so that a full disk loses none; they end with a reboot, as the commands do. */
 export const RECORDS = "/run/portico-activation";
 
-/** One line of a record. */
+/** A line of a record. */
 type Entry =
   | { readonly pid: number; readonly command: string; readonly since: string }
   | { readonly out: string }
@@ -128,8 +128,8 @@ async function start(unit: string, command: readonly string[]): Promise<() => Pr
       // A stop or a shutdown signals portico only, which rolls back; processes that it has started end with it.
       "--property=KillMode=mixed",
       `--property=TimeoutStopSec=${STOP_SECONDS}`,
-      // By default a unit stops before the sockets do. At a shutdown a roll-back that stops the proxy's socket would wait
-      // for the shutdown, and the shutdown for the roll-back.
+      // A unit with default dependencies stops before the sockets do. At a shutdown a roll-back that stops the proxy's
+      // socket would wait for the shutdown, and the shutdown for the roll-back.
       "--property=DefaultDependencies=no",
       "--property=After=sysinit.target",
       "--property=Conflicts=shutdown.target",

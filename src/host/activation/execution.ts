@@ -34,7 +34,7 @@ async function performOrRestart(step: Exclude<Step, { do: "files" }>): Promise<v
   }
 }
 
-/** One step other than `files`. */
+/** Does a step other than `files`. */
 export async function perform(step: Exclude<Step, { do: "files" }>): Promise<void> {
   switch (step.do) {
     case "daemon-reload":

@@ -16,7 +16,7 @@ import { deliveredUnits } from "./transition.js";
  * and runtime in the running proxy. A manual change to this state changes no file.
  */
 export interface Loaded {
-  /** By path of the rule set. */
+  /** The rule sets by path. */
   readonly rules: ReadonlyMap<string, LoadedRules>;
   /** Units that are part of the deployment; undefined if systemd does not respond. */
   readonly units: readonly ShownUnit[] | undefined;
@@ -151,7 +151,7 @@ async function loadedRules(file: string, nft = "nft"): Promise<LoadedRules> {
   return different.length > 0 ? { state: "different", tables: different } : { state: "loaded" };
 }
 
-/** One table of a printed rule set. */
+/** The text of a table in a printed rule set. */
 function tableIn(ruleSet: string, table: string): string {
   const from = ruleSet.indexOf(`table ${table} {`);
   const end = ruleSet.indexOf("\n}", from);

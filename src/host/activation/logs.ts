@@ -61,7 +61,7 @@ export async function settleLogs(
     const found = await filesOfLogs(store.onHost(directory), [store.onHost(log)]).catch(() => undefined);
     if (found?.files.length === 0) continue;
     left.add(log);
-    // Where the service's user could lead logrotate elsewhere later, it is not sent.
+    // If the service's user could lead logrotate elsewhere later, the log is not sent.
     if (found === undefined || found.isTheirs) continue;
     // The log itself may be between two names.
     former.push(log, ...found.files.map((file) => join(directory, basename(file))));

@@ -21,7 +21,7 @@ export async function unopenable(
   steps: readonly Step[],
 ): Promise<Problem[]> {
   const { config: path, services } = deployment;
-  // Where nothing starts, nothing is opened.
+  // If there are no steps, nothing is started, and no listener opened.
   if (steps.length === 0) return [];
   const file = deployment.files.find((one) => one.path === path)!;
   const parsed = parseConfigText(await readFile(contents.get(file.sha256)!, "utf8"));

@@ -7,10 +7,10 @@ import { currentUser, makeDirectory, placeCopy } from "./durableFiles.js";
 /** The programs that run portico: Node, and the runtime. */
 export type Programs = readonly [node: string, runtime: string];
 
-/** Those of this process. */
+/** The programs of this process. */
 export const runningPrograms = (): Programs => [process.execPath, process.argv[1]!];
 
-/** Those that a deployment has installed; if it contains none, those that are running. */
+/** The programs that a deployment has installed; if it contains none, those that are running. */
 export function programsOf({ files }: Deployment): Programs {
   const [node, runtime] = runningPrograms();
   const installed = (role: FileRole): string | undefined => files.find((file) => file.role === role)?.path;
@@ -20,8 +20,8 @@ export function programsOf({ files }: Deployment): Programs {
 const LASTING_PROGRAMS = join(DEPLOYMENT_STORE, "run");
 
 /**
- * Those of this process, at paths that a deactivation leaves alone: a deactivation removes the installed programs, and
- * could not be continued without a copy after a kill or a power failure.
+ * The programs of this process, at paths that a deactivation leaves alone: a deactivation removes the installed programs,
+ * and could not be continued without a copy after a kill or a power failure.
  */
 export async function lastingPrograms(): Promise<Programs> {
   const running = runningPrograms();
@@ -32,7 +32,7 @@ export async function lastingPrograms(): Promise<Programs> {
     const [node, runtime] = running;
     return [await keep(node, "node"), await keep(runtime, "portico.mjs")];
   } catch {
-    // For example, there is no space for the copies: the deactivation continues without them.
+    // The disk may have no space for the copies: the deactivation continues without them.
     return running;
   }
 }

@@ -39,7 +39,7 @@ export async function replayGate(
   const log = replay.accessLog ?? (typeof access === "object" && "path" in access ? access.path : undefined);
   if (log === undefined) return [notReplayed("logs.access", "the config in force logs to no file")];
   const origin = originOf(old, { host: replay.host });
-  // Where each line names its host, no choice is needed.
+  // If each line names its host, no choice is needed.
   const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
   const run = new Replay({ before: old, after: next, origin: assumed, secrets: false });
   const end = { bytesMax: replay.logBytesMax, links: false };

@@ -98,7 +98,7 @@ async function existing(path: string): Promise<string> {
   return found?.isDirectory() === true ? path : existing(dirname(path));
 }
 
-/** For journal and records, for drafts that are then renamed, and for the file system itself. */
+/** Room for journal and records, for drafts that are then renamed, and for the file system itself. */
 const MARGIN = { bytes: 1 << 15, files: 2 };
 
 const kibibytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`;

@@ -1,7 +1,7 @@
 import type { DeploymentServices, FileRole } from "../../model/index.js";
 import type { UnitAction, UnitStatus } from "./systemctl.js";
 
-/** One thing that is done to a host; `files` stands for all files at once. */
+/** A thing that is done to a host; `files` stands for all files at once. */
 export type Step =
   | { readonly do: "files" }
   | { readonly do: "daemon-reload" }

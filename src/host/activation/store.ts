@@ -187,7 +187,7 @@ export class Store {
 
   /** Makes `command` run portico with these programs. */
   async writeCommand(programs: Programs): Promise<void> {
-    // One per line: paths are never part of a script.
+    // Each path has its line: paths are never part of a script.
     await placeText(this.at("programs"), programs.map((path) => `${path}\n`).join(""));
     await placeBytes(this.at("command"), Buffer.from(COMMAND_SCRIPT), { mode: "0700", ...currentUser() });
   }
@@ -257,7 +257,7 @@ export class Store {
       if ((upload !== null && delivered.has(upload[1]!)) || (isOurs && (await isOld(path))))
         await rm(path, { recursive: true, force: true });
     }
-    // Those of other deployments, whose names are in no state any more.
+    // The uploads of other deployments, whose names are in no state any more.
     const all = this.onHost(INCOMING_DIRECTORY);
     for (const name of await readdir(all).catch(() => [])) {
       if (name !== basename(incoming) && (await isOld(join(all, name))))

@@ -64,7 +64,7 @@ export async function actOnUnit(action: UnitAction, unit: string): Promise<void>
     COMMAND_SECONDS,
   );
   const own = said.code === 0 ? said.stdout.trim() : "";
-  // Its lines must not look like ours.
+  // The unit's lines must not look like ours.
   const quoted = own === "" ? "" : `\n${unit} said:\n${own.replace(/^/gm, "  | ")}`;
   throw commandFailed(`systemctl ${action} ${unit}`, outcome, quoted);
 }

@@ -22,7 +22,7 @@ export async function failedBefore(store: Store, last: Deployment): Promise<Fail
     const rows = await responses(store, last);
     return new Set(rows.filter((row) => !row.pass).map(failureOf));
   } catch (error) {
-    // Without its config nothing is known about the last deployment.
+    // If its config cannot be read, nothing is known about the last deployment.
     if (error instanceof ProblemError) return NOTHING_FAILED;
     throw error;
   }

@@ -11,7 +11,7 @@ export interface DatabaseAccess {
   readonly port: number;
   readonly name: string;
   readonly user: string;
-  /** Without a password or an option file, the database is not queried. */
+  /** The database is queried only with a password or an option file. */
   readonly password?: string;
   /** File of the client's own options that has the password (`[client]`, `password=…`). */
   readonly optionFile?: string;
@@ -116,7 +116,7 @@ function runClient(
     `--execute=${queryFor(names)}`,
   ];
   return new Promise((resolve) => {
-    // Without a home, because a password in ~/.my.cnf would take priority over the given one.
+    // The client gets no home, because a password in ~/.my.cnf would take priority over the given one.
     const env = { PATH: process.env["PATH"], LANG: "C.UTF-8", HOME: "/nonexistent" };
     const stdio = ["ignore", "pipe", "pipe", ...(fd === undefined ? [] : [fd])] as const;
     const child = spawn(client, args, { env, stdio: [...stdio] });
@@ -146,7 +146,7 @@ function runClient(
   });
 }
 
-/** Of settings, in hexadecimal. */
+/** The limit of a response, which has settings in hexadecimal. */
 const RESPONSE_BYTES_MAX = 1 << 20;
 
 function parseRows(out: string, names: readonly string[]): Override[] {

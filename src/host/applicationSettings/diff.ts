@@ -100,7 +100,7 @@ function changesOf(text: string, splices: readonly Splice[]): Change[] {
   });
 }
 
-/** Without the lines at both ends that stay as they were. */
+/** Removes the lines at both ends that stay as they were. */
 function narrowed(change: Change, before: readonly string[]): Change {
   const { lines } = change;
   let [head, tail] = [0, 0];

@@ -1,9 +1,9 @@
 import type { Problem, SettingsFile } from "../../model/index.js";
 import type { Splice } from "./textEdit.js";
 
-/** One item, as its file has it and as it should be. */
+/** The state of an item in its file, and the wanted state. */
 export interface ItemFinding {
-  /** Its label. */
+  /** The item's label. */
   readonly item: string;
   readonly wanted: string;
   /** The value in force; undefined if the item is not set, or set by something other than a literal. */
@@ -25,11 +25,11 @@ export interface ItemChange {
   readonly from: string | null;
   /** Source text of the value after. */
   readonly to: string;
-  /** Of an added item: whether the header of its section was added too, and whether an empty line is above that. */
+  /** Whether the header of an added item's section was added too, and (`apart`) with an empty line above it. */
   readonly header?: "added" | "added apart";
   /** How the file was read, if it was not UTF-8. */
   readonly encoding?: "latin1";
-  /** Of an added item: whether the file did not end with a line end, and got one. */
+  /** Whether the file did not end with a line end, and got one when the item was added. */
   readonly lineEndAdded?: boolean;
 }
 

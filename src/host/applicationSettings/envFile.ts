@@ -98,7 +98,7 @@ export function revertEnv(text: string, { name, from, to, lineEndAdded }: ItemCh
   const ours = values.findLast(({ value }) => value.trimEnd() === to);
   if (ours === undefined) {
     const last = places.at(-1);
-    // As before the edit: an edit that was cut off may not have reached this file.
+    // The value may be as before the edit: an edit that was cut off may not have reached this file.
     const isGone = last === undefined || (values.at(-1)?.line === last && values.at(-1)?.text === from);
     return isGone ? { text, state: "gone" } : { text, state: "changed", line: lineOf(text, last) };
   }

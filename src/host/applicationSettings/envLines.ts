@@ -20,7 +20,7 @@ const systemd = (comment: string): RegExp => {
   return statement(`[#;]${comment}`, String.raw`[^=\n]`, `=[ \\t]*(?:${quoted})*(?![ \\t"'])${CONTINUED}`);
 };
 
-/** One statement, as each reader delimits it; the group is the name. */
+/** Patterns of a statement, as each reader delimits it; the group is the name. */
 const READERS: readonly RegExp[] = [
   // Docker Compose: a value in quotes may have several lines, and text after it is another statement.
   statement(
@@ -39,13 +39,13 @@ const READERS: readonly RegExp[] = [
 export interface EnvText {
   /** The text with a line end at its end, and an empty line. */
   readonly whole: string;
-  /** Where the line after the last begins. */
+  /** The offset after the last line. */
   readonly end: number;
-  /** Where a statement begins for every reader: at the beginning of a line. */
+  /** The offsets at which a statement begins for every reader: at the beginning of a line. */
   readonly agreed: ReadonlySet<number>;
-  /** Where statements begin, for each reader: up to a quote that is never closed. */
+  /** The offsets of statements, for each reader: up to a quote that is never closed. */
   readonly starts: readonly (readonly number[])[];
-  /** Where some reader finds a statement that sets the name, in their order. */
+  /** The offsets at which some reader finds a statement that sets the name, in their order. */
   readonly placesOf: (name: string) => readonly number[];
 }
 
@@ -86,17 +86,17 @@ const nameIn = (text: string): string =>
     .replace(/^export\s+/, "")
     .trim();
 
-/** Of a line that every reader takes for `NAME=value`: where its value is. */
+/** The place of the value in a line that every reader takes for `NAME=value`. */
 export interface EnvValue {
   readonly from: number;
   readonly to: number;
-  /** As it is written. */
+  /** The value as it is written. */
   readonly text: string;
-  /** Without quotes around it. */
+  /** The value without quotes around it. */
   readonly value: string;
-  /** Where its line begins. */
+  /** The offset of the value's line. */
   readonly line: number;
-  /** Where the next line begins. */
+  /** The offset of the next line. */
   readonly next: number;
 }
 

@@ -4,9 +4,9 @@ import { foreignOwner } from "../asOwner/refused.js";
 import { type Problem, problem, ProblemError, type Result } from "../../model/index.js";
 import { systemReason } from "../../runtime/load/systemReason.js";
 
-/** One of the application's files as it was found. */
+/** A file of the application as it was found. */
 export interface FoundFile {
-  /** As it was named. */
+  /** The path as it was named. */
   readonly path: string;
   /** The file itself, if `path` leads through symbolic links; one char a byte. */
   readonly target: string;

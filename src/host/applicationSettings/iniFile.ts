@@ -62,7 +62,7 @@ export interface IniLine {
   readonly key?: string;
   readonly separator?: "=" | ":";
   readonly value?: Splice;
-  /** For a header: the rest of its line. */
+  /** The rest of a header's line. */
   readonly rest?: string;
 }
 
@@ -112,7 +112,7 @@ function readLine(
   return { ...base, key: withoutBlanksAtEnd(match[1]!), separator: match[2] as "=" | ":", value };
 }
 
-/** Without blanks and tabs only: of other space, configparser and GKeyFile differ. In one pass, however many there are. */
+/** Removes blanks and tabs only, in one pass: configparser and GKeyFile differ about other space. */
 function withoutBlanksAtEnd(text: string): string {
   let to = text.length;
   while (text[to - 1] === " " || text[to - 1] === "\t") to--;
@@ -226,7 +226,7 @@ export function revertIni(text: string, change: ItemChange): Reverted {
   const ours = same.findLast((line) => line.value!.text.trimEnd() === change.to);
   if (ours === undefined) {
     const last = same.at(-1);
-    // As before the edit: an edit that was cut off may not have reached this file.
+    // The value may be as before the edit: an edit that was cut off may not have reached this file.
     const isGone = last === undefined || last.value!.text.trimEnd() === change.from?.trimEnd();
     return isGone ? { text, state: "gone" } : { text, state: "changed", line: last.number };
   }

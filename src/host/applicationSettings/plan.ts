@@ -19,12 +19,12 @@ import { unifiedDiff } from "./diff.js";
 /** The wanted settings, by file. */
 export type SettingsSource = Pick<DeploymentSettings, "files">;
 
-/** One of the application's files: its content, and the content it should have. */
+/** A file of the application: its content, and the content it should have. */
 export interface PlannedFile {
-  /** Its wanted settings. */
+  /** The file's wanted settings. */
   readonly source: SettingsFile;
   readonly path: string;
-  /** Of each item, in their order. */
+  /** The findings of the items, in the items' order. */
   readonly findings: readonly ItemFinding[];
   /** Notes that users should know and that need no action. */
   readonly notes: readonly string[];

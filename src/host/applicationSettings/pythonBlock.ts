@@ -10,9 +10,9 @@ export interface Block {
   readonly from: number;
   /** Offset after its last line. */
   readonly to: number;
-  /** Where its last line begins. */
+  /** The offset of its last line. */
   readonly end: number;
-  /** By the names of their items. */
+  /** The block's items, by their names. */
   readonly items: ReadonlyMap<string, { readonly line: PythonLine; readonly source: string }>;
 }
 
@@ -105,7 +105,7 @@ export function revertPython(text: string, { name, from, to, lineEndAdded }: Ite
   if (block === undefined) return { text, state: "gone" };
   if ("fault" in block) return { text, state: "changed", line: lineOf(text, block.fault.at) };
   const own = block.items.get(name);
-  // As before the edit: an edit that was cut off may not have reached this file.
+  // The value may be as before the edit: an edit that was cut off may not have reached this file.
   if (own === undefined || own.source === from) return { text, state: "gone" };
   const { line } = own;
   if (own.source !== to) return { text, state: "changed", line: lineOf(text, line.from) };

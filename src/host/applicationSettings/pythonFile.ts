@@ -86,10 +86,10 @@ function unknownEncoding(text: string): Fault | undefined {
 
 interface PythonFile {
   readonly text: string;
-  /** Without those of the block. */
+  /** The lines outside the block. */
   readonly lines: readonly PythonLine[];
   readonly block: Block | undefined;
-  /** Where new lines go. */
+  /** The offset at which new lines are added. */
   readonly at: number;
   readonly path: string;
   readonly lineAt: (at: number) => number;
@@ -237,7 +237,7 @@ function beginsStatement(lines: readonly PythonLine[], i: number): boolean {
   );
 }
 
-/** One problem per line, with all the items it affects. */
+/** Makes a problem for each line, with all the items it affects. */
 function merged(refused: readonly Refused[], { path, lineAt, block, at }: PythonFile): Problem[] {
   const found = [...new Set(refused.map(({ line }) => line))];
   const begin = `line ${lineAt(block?.from ?? at)}, where the lines of Portico ${block === undefined ? "go" : "begin"}`;

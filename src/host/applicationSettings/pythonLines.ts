@@ -1,16 +1,16 @@
 /**
- * Where the statements of a Python module begin and end: as much of the language as a block of lines needs to stand
- * between two of them (Python reference, 2: lexical analysis).
+ * This module finds the beginnings and ends of the statements of a Python module: as much of the language as a block of
+ * lines needs to stand between two statements (Python reference, 2: lexical analysis).
  */
 
-/** One logical line: it ends at a line end outside brackets and strings. */
+/** A logical line: it ends at a line end outside brackets and strings. */
 export interface PythonLine {
   /** Beginning of its first line of text. */
   readonly from: number;
   /** Offset after its line end, a trailing comment included. */
   readonly to: number;
   readonly indented: boolean;
-  /** Its text on one line, without comments. */
+  /** The text of the logical line on a single line, without comments. */
   readonly source: string;
   /** The same with single blanks, and without the contents of strings that contain no expressions. */
   readonly code: string;
@@ -22,7 +22,7 @@ export interface PythonText {
   readonly comments: readonly { readonly from: number; readonly text: string }[];
 }
 
-/** Where a text cannot be read, and why. */
+/** The offset at which a text cannot be read, and why. */
 export interface Fault {
   readonly fault: { readonly at: number; readonly message: string };
 }

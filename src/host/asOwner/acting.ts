@@ -90,7 +90,7 @@ export class Realm {
 
   /** @param path absolute, one char a byte */
   async includes(path: string): Promise<boolean> {
-    // By a link of the user's, what root is told to do there would be done elsewhere.
+    // If a link of the user's is on the path, what root is told to do there would be done elsewhere.
     const real = await realpath(fsPath(path), "buffer").catch(() => undefined);
     if (real?.toString("latin1") !== path) return false;
     const directory = dirname(path);

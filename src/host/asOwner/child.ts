@@ -41,7 +41,7 @@ function become(uid: number, gid: number, groups: readonly number[]): void {
   if (!dropped.every((line) => status.has(line))) throw new Error(`could not become user ${uid}`);
 }
 
-/** As proc(5) has it in /proc/[pid]/status: 64 bits in hexadecimal. */
+/** No capabilities, in the form of /proc/[pid]/status (proc(5)): 64 bits in hexadecimal. */
 const NO_CAPABILITIES = "0".repeat(16);
 
 async function outputOf(act: () => Promise<unknown>): Promise<ChildOutput> {

@@ -5,7 +5,7 @@ import { errnoOf, errnoReason } from "./refused.js";
 
 /** A change of the permissions of a file or directory, planned or made. */
 export interface ModeChange {
-  /** One char a byte. */
+  /** The path, one character a byte. */
   readonly path: string;
   /** Permissions of owner, group and others; bits above them stay as they are. */
   readonly from: number;

@@ -22,11 +22,11 @@ export interface ResponseLimits<T> {
 }
 
 const ID = z.int().min(0).max(0xffff_ffff);
-/** As Linux has them, whether Node knows them or not. */
+/** The system's error numbers, whether Node knows them or not. */
 const ERRNO = z.int().min(-4_095).max(-1);
 /** The system takes 4,096 bytes; a name that is one too many is reported with its path. */
 const PATH_BYTES_MAX = 8_192;
-/** One char a byte. */
+/** A text with one character a byte. */
 const BYTES = z
   .string()
   .max(PATH_BYTES_MAX)

@@ -14,7 +14,7 @@ import { errnoOf } from "./refused.js";
 /** A file or directory that others cannot read as they should. */
 export interface Finding {
   readonly path: string;
-  /** That of the tree. */
+  /** The code of the tree. */
   readonly code: string;
   readonly kind: "directory" | "file";
   readonly mode: number;
@@ -253,7 +253,7 @@ function stats(path: string): Promise<BigIntStats> {
 const NAMES_MAX = 200_000;
 
 export interface Entry {
-  /** One char a byte. */
+  /** The name, one character a byte. */
   readonly name: string;
   readonly isFile: boolean;
   readonly isDirectory: boolean;
@@ -265,7 +265,7 @@ export async function entriesIn(
   namesMax = NAMES_MAX,
 ): Promise<{ entries: Entry[]; isAll: boolean }> {
   const entries: Entry[] = [];
-  // Its types do not know of buffers.
+  // The types of `opendir` do not know of buffers.
   const options = { encoding: "buffer" as BufferEncoding, bufferSize: READ_AT_ONCE };
   let isAll = true;
   for await (const entry of await opendir(fsPath(directory), options)) {

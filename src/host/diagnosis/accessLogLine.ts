@@ -42,7 +42,7 @@ export function readLogLine(line: string): LoggedRequest | NotReplayable | undef
   return line.charCodeAt(0) === BRACE ? jsonRequest(line) : combinedRequest(line);
 }
 
-/** As it is in a combined line. */
+/** The escape of a cut in a combined line. */
 const CUT_ESCAPE = "\\u2026";
 const BRACE = 0x7b;
 const SPACE = 0x20;
@@ -72,7 +72,7 @@ function combinedRequest(line: string): LoggedRequest | NotReplayable | undefine
   return { method, target, ...unsaid, route: undefined, status, bodyBytes, userAgent };
 }
 
-/** Where a quoted field ends: nginx writes a quote in it as `\x22`, other servers as `\"`. */
+/** The end of a quoted field: nginx writes a quote in it as `\x22`, other servers as `\"`. */
 function closingQuote(line: string, from: number): number {
   for (let at = line.indexOf('"', from); at !== -1; at = line.indexOf('"', at + 1)) {
     let slashes = at;

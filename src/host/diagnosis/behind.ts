@@ -38,7 +38,7 @@ export function behindUnseen(
   return { message, fix: "Read in the proxy's error log which file or permission is missing." };
 }
 
-/** Where no server of an upstream accepts a connection, the reasons; else what the proxy then misses. */
+/** The reasons, if no server of an upstream accepts a connection; else what the proxy then misses. */
 async function lostServers(upstream: UpstreamConfig, status: number): Promise<SeenBehind | undefined> {
   const urls = serversOf(upstream).map(({ url }) => url);
   const tried = await Promise.all(urls.map(async (url) => ({ url, failed: await tryServer(url) })));
@@ -98,5 +98,5 @@ export function tryServer(
   });
 }
 
-/** Those of the proxy, where there is another server. */
+/** The proxy's limit for a connect if there is another server. */
 export const CONNECT_MS = 3_000;

@@ -8,7 +8,7 @@ const PACKAGES: Readonly<Record<string, string>> = { nft: "nftables", node: "nod
 export function brokenProgram(path: string): { readonly what: string; readonly fix: string } | undefined {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const install = `apt-get install --reinstall ${PACKAGES[name] ?? name}`;
-  // Where the host's Node belongs, the Node that runs this is as good.
+  // The Node that runs this can take the place of the host's Node.
   const isLostNode = name === "node" && process.execPath !== path;
   const fix = isLostNode
     ? `install -D -m 0755 ${quote(process.execPath)} ${quote(path)}`

@@ -29,7 +29,7 @@ export function causeOfResponse(
   };
 }
 
-/** By its `Server`, the response is that of a default server. */
+/** A `Server` field with a version shows that a default server responded. */
 function otherServer(
   { unversioned }: ExpectedResponse,
   response: ReceivedResponse,
@@ -56,7 +56,7 @@ function commonCause(row: ExpectedResponse, response: ReceivedResponse): Expecte
   const message =
     response.status === 502 ? "refuses connections or closes them early" : "does not respond in time";
   const urls = urlsOf(upstream);
-  // Of a port, a refusal says it all.
+  // If a plain HTTP port refuses a connection, no further advice is needed.
   const right = urls.startsWith("unix:")
     ? ` If the program runs: ${WRITABLE}`
     : urls.startsWith("https:")

@@ -9,7 +9,7 @@ import {
 } from "../../model/index.js";
 import { type Decision, decide, type RouteMatch, RequestMatcher } from "../../model/decision.js";
 
-/** One rule for a request, and its result. */
+/** A rule for a request, and its result. */
 export interface Step {
   readonly rule: string;
   readonly outcome: string;
@@ -17,7 +17,7 @@ export interface Step {
 
 export interface DecidedRequest {
   readonly scheme: Scheme;
-  /** As the client wrote it, with its port. */
+  /** The authority as the client wrote it, with its port. */
   readonly authority: string;
   readonly method: string;
   /** Origin-form, one char a byte. */
@@ -26,7 +26,7 @@ export interface DecidedRequest {
   readonly listener?: string | undefined;
   /** Bytes of its body; -1 if that is not known. */
   readonly bodyBytes: number;
-  /** Its fields, as far as they are known. */
+  /** The request's fields, as far as they are known. */
   readonly headers?: HeaderList;
 }
 

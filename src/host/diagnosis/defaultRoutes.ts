@@ -10,7 +10,7 @@ export interface DefaultRoute {
   readonly interface: string;
 }
 
-/** Those of this machine, as the kernel lists them (proc(5), /proc/net/route and /proc/net/ipv6_route). */
+/** The default routes of this machine, as the kernel lists them (proc(5), /proc/net/route and /proc/net/ipv6_route). */
 export function defaultRoutes(): DefaultRoute[] {
   return [...ipv4Routes(textOf("/proc/net/route")), ...ipv6Routes(textOf("/proc/net/ipv6_route"))];
 }
@@ -19,7 +19,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, "latin1");
   } catch {
-    // Without IPv6 there is no such file.
+    // The file is missing if the system has no IPv6.
     return "";
   }
 }

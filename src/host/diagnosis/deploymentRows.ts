@@ -85,7 +85,7 @@ export function askDirectories(evidence: Evidence, failed: ReadonlySet<string>):
   return askTrees(evidence, trees, DIRECTORIES, failed);
 }
 
-/** Such directories. */
+/** The served trees of the row `DIRECTORIES`. */
 export const directories = ({ config, deployment }: Evidence): readonly Tree[] =>
   servedTrees(config, deployment?.trees).filter(({ code }) => code === DIRECTORIES);
 
@@ -164,7 +164,7 @@ function responseFault(evidence: Evidence, code: string): [Fault] | undefined {
   const [first] = wrong;
   if (first === undefined) return undefined;
   const { cause, expected, fix = `It should be: ${expected}.`, settings } = first.checked;
-  // Where settings are wrong, the daemon runs.
+  // A response that shows wrong settings comes from a running daemon.
   const daemons = settings === undefined ? daemonsOf(evidence, code) : [];
   const states = daemons.map(({ name, state }) => `${name}: ${state}`);
   const starts = daemons.filter(isStopped).map(({ name }) => `systemctl start ${name}`);

@@ -7,7 +7,7 @@ export async function filledTrees(paths: readonly string[]): Promise<string[]> {
   return found.flatMap(([path, contents]) => (contents === "some" ? [path] : []));
 }
 
-/** Of those that had something in them, the ones that are empty or gone: as a rule, their disk is not mounted. */
+/** Finds trees that had content and are empty or gone now: usually their disk is not mounted. */
 export async function emptiedTrees(before: readonly string[]): Promise<Finding[]> {
   const found = await Promise.all(
     before.map(async (path): Promise<Finding[]> => {

@@ -70,7 +70,7 @@ export interface Evidence {
 }
 
 export interface NodeSeen {
-  /** Such as `24.21.0`. */
+  /** A version such as `24.21.0`. */
   readonly version: string;
   readonly path: string;
   /** Undefined for a major version that is newer than this release of Portico. */
@@ -108,7 +108,7 @@ export interface Drift {
   readonly running?: readonly Finding[];
 }
 
-/** One expected response (service 5.1), the actual one, and the comparison. */
+/** An expected response (service 5.1), the actual response, and the comparison. */
 export interface SeenResponse {
   readonly row: ExpectedResponse;
   /** Undefined if the request was not made. */

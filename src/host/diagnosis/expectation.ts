@@ -6,7 +6,7 @@ export interface ReceivedResponse {
   readonly protocol: "HTTP/1.1" | "HTTP/2";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** That of the connection, over TLS. */
+  /** The certificate of the connection, over TLS. */
   readonly certificate?: SeenCertificate;
   /** Beginning of the body; fetched only if the status alone does not show which server responded, or for its members. */
   readonly body?: string;
@@ -20,7 +20,7 @@ export interface SeenCertificate {
   readonly subjectAltName: string;
 }
 
-/** One expected property of a response: its description, whether it is met, and the actual value. */
+/** An expected property of a response: its description, whether it is met, and the actual value. */
 export interface Expectation {
   /** Name of the field that it is about. */
   readonly field?: string;
@@ -39,7 +39,7 @@ export function status(expected: number): Expectation {
   };
 }
 
-/** One of several statuses. */
+/** The response has any of several statuses. */
 export function statusOf(expected: readonly number[]): Expectation {
   return {
     message: expected.join(" or "),

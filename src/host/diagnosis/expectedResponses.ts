@@ -47,7 +47,7 @@ import {
 } from "./expectation.js";
 import { noImage, type NotProbed } from "./imageFile.js";
 
-/** One row of the table of expected responses, ready to be asked. */
+/** A row of the table of expected responses, ready to be asked. */
 export interface ExpectedResponse {
   readonly name: string;
   readonly request: ProbeRequest;
@@ -61,7 +61,7 @@ export interface ExpectedResponse {
   readonly unversioned: boolean;
   /** Whether it is about the certificate only. */
   readonly certificate?: true;
-  /** Its route, and that one's upstream, for the cause of another response. */
+  /** The row's route, and the route's upstream, for the cause of another response. */
   readonly route?: RouteConfig;
   readonly upstream?: UpstreamConfig;
   /** Why the request cannot be made, if it cannot; the row then fails. */
@@ -73,7 +73,7 @@ export interface ProbeRequest {
   readonly scheme: "http" | "https";
   /** A method that changes nothing; default: `HEAD`. */
   readonly method?: "HEAD" | "GET" | "OPTIONS";
-  /** Where to connect. */
+  /** The address to connect to. */
   readonly address: string;
   readonly port: number;
   /** Addresses from which the connection has to begin with a PROXY protocol header. */
@@ -90,7 +90,7 @@ export interface ExpectedResponsesOptions {
   readonly expect?: readonly ExpectedRow[];
   /** Server name to request in place of the main one. */
   readonly host?: string;
-  /** Where to connect; by default loopback for a wildcard listener, else the listener's address. */
+  /** The address to connect to; by default loopback for a wildcard listener, else the listener's address. */
   readonly connect?: string;
   /** Whether that is where clients connect, by ports that something in front of the host may map (`publishedPort`). */
   readonly asClients?: boolean;

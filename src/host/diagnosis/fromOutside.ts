@@ -79,7 +79,7 @@ async function connect({ pid }: ChildProcess): Promise<string | undefined> {
   const script = [
     `ip link add ${name} type veth peer name eth0 netns ${pid}`,
     `ip address add ${ipv4[0]}/30 dev ${name}`,
-    // Without IPv6 there is nothing to ask over IPv6.
+    // If the host has no IPv6, there is nothing to ask over IPv6.
     `{ ip address add ${ipv6[0]}/64 dev ${name} nodad 2> /dev/null || true; }`,
     `ip link set ${name} up`,
     `nsenter --net=/proc/${pid}/ns/net sh -c '${[

@@ -58,7 +58,7 @@ export interface DiagnosisOptions extends ProbeOptions {
   readonly root?: string;
   /** Name or address that clients use; by default the first of the expected responses, or of the config. */
   readonly host?: string;
-  /** Where to connect; by default loopback on the host, and `host` from elsewhere. */
+  /** The address to connect to; by default loopback on the host, and `host` from elsewhere. */
   readonly connect?: string;
   /** Addresses by which other networks reach the host, besides those of the deployment's DNS records. */
   readonly publicAddresses: readonly string[];
@@ -147,7 +147,7 @@ function inFile<T>(file: string, read: Result<T>): Result<T> {
 interface Target {
   /** Name to request; undefined for the first name in the config. */
   readonly host?: string;
-  /** Where to connect; undefined for loopback, or the listener's own address. */
+  /** The address to connect to; undefined for loopback, or the listener's own address. */
   readonly connect?: string;
 }
 
@@ -231,7 +231,7 @@ async function resolved(name: string): Promise<string[]> {
   try {
     return (await lookup(name, { all: true })).map(({ address }) => address);
   } catch {
-    // Without a record there is no public address to try.
+    // A name without a record has no public address to try.
     return [];
   }
 }
@@ -309,7 +309,7 @@ async function seenCertificates(
 
 const CONTROL_MS = 5_000;
 
-/** Where a deployment and its proxy write. */
+/** The directories that a deployment and its proxy write to. */
 const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"];
 
 async function seenSettings(

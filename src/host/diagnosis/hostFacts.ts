@@ -13,7 +13,7 @@ export interface UnitState {
   readonly name: string;
   /** `loaded`, `masked`, `not-found`, … */
   readonly load: string;
-  /** Its main process; 0 if it has none. */
+  /** The unit's main process; 0 if it has none. */
   readonly mainPid: number;
   /** `active`, `inactive`, `failed`, … */
   readonly state: string;

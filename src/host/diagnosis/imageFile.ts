@@ -16,7 +16,7 @@ const OWNERS_MAX = 20;
 
 /** Some image for the rows that ask for one. */
 export interface FoundImage {
-  /** Its path below the directory, as a URL has it; undefined if there is none, or the directory cannot be read. */
+  /** The image's path below the directory, as a URL has it; undefined if there is none, or the directory cannot be read. */
   readonly imagePath?: string;
   /** Why it is unknown whether there is one: a user who can change the directory prevents the check. */
   readonly imageUnseen?: Problem;
@@ -35,7 +35,7 @@ export async function findImageFile(directory: string): Promise<FoundImage> {
       if (image !== null) return { imagePath: urlPath(path.posix.join(folder, image)) };
       folders.push(...handedOver.map((below) => path.posix.join(folder, below)));
     } catch (error) {
-      // Without an image there is no request, which the row reports.
+      // If there is no image, there is no request, which the row reports.
       if (error instanceof ProblemError)
         imageUnseen ??= error.problems.find(({ code }) => code === "files.no-response");
     }

@@ -23,7 +23,7 @@ export async function legacyRules(ports: readonly number[], vrrp: boolean): Prom
   const unseen: string[] = [];
   for (const { names, program } of FAMILIES) {
     const tables = tablesIn(names);
-    // Without tables the program is not run: it would make them.
+    // If there are no tables, the program is not run: it would make them.
     if (tables.length === 0) continue;
     const saved = await run([`${program}-save`], SAVE_SECONDS);
     if (saved.code === 0) rules.push(...legacyRulesAbout(saved.stdout, program, ports, vrrp));

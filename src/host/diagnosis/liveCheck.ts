@@ -97,7 +97,7 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
   return { ...found, pass: false, cause, ...more };
 }
 
-/** One line for a person: result, request, expected and actual response, and the cause of a failure. */
+/** A line for a person: result, request, expected and actual response, and the cause of a failure. */
 export function formatChecked(row: CheckedResponse): string {
   const line = `${row.pass ? "PASS" : "FAIL"}  ${row.name}: ${row.request} | expected ${row.expected} | seen ${row.seen}`;
   const known = row.asBefore === true ? `${line} | the same before the activation` : line;

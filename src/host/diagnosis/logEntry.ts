@@ -22,7 +22,7 @@ export interface ErrorEntry {
   readonly kind: "error";
   readonly time: number;
   readonly level: string;
-  /** Without time, level and process. */
+  /** The text after time, level and process. */
   readonly message: string;
   /** Address of the client; undefined if it concerns none. */
   readonly client: string | undefined;

@@ -103,9 +103,9 @@ export class LogFollower {
   }
 }
 
-/** Of a log that was rotated and compressed. */
+/** The limit of a log that was rotated and compressed. */
 const UNPACKED = { bytesMax: 1_073_741_824, links: true } as const;
-/** Of each log, where few lines are wanted and a filter matches few. */
+/** The part of each log that is read if few lines are wanted and a filter matches few. */
 const LAST_BYTES_MAX = 67_108_864;
 const DISORDER_MS = 5_000;
 /** More lines than anyone reads would fill the memory. */

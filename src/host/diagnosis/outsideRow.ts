@@ -48,7 +48,7 @@ function askOutside(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
       rules,
       fixes.join("; "),
     );
-  // Where rules choose between clients, this machine's own network may be among those that are refused.
+  // If rules choose between clients, this machine's own network may be among those that are refused.
   if (foreignRules.length > 0 && foreignRules.every(({ isOfSome }) => isOfSome))
     return unknown(
       [...seen, ...rules, "The rules treat clients differently: check from a client"].join("; "),
@@ -78,7 +78,7 @@ const shown = ([first]: readonly string[]): string => (first === undefined ? "" 
 
 /** Whether a row that fails from outside is in order from inside. */
 function isOnlyOutside(id: string, { responses }: Evidence, failed: ReadonlySet<string>): boolean {
-  // Where that network's own router is asked, nothing is learnt about the host.
+  // The hairpin row asks that network's own router: it says nothing about the host.
   if (failed.has(id) || id === "hairpin") return false;
   const inside = responses.filter(({ row }) => `response: ${row.name}`.startsWith(id));
   return inside.length === 0 || inside.some(({ checked }) => checked.pass);

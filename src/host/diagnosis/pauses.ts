@@ -31,7 +31,7 @@ export function withoutPaused(
     const server = virtualServers.find(({ name }) => name === row.server);
     const isOf = ({ site }: { readonly site?: string | undefined }): boolean =>
       site === undefined || (server !== undefined && site === siteOf(server));
-    // Its requests are HEAD and GET, which only a quiesce of reads refuses.
+    // The row's requests are HEAD and GET, which only a quiesce of reads refuses.
     if (
       row.upstream !== undefined &&
       pauses.quiesce?.reads === true &&

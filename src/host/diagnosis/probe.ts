@@ -96,7 +96,7 @@ function connectTls(tcp: Socket, request: ProbeRequest, options: ProbeOptions): 
       checkServerIdentity: (_host, certificate) => tls.checkServerIdentity(name, certificate),
     });
     socket.once("secureConnect", () => resolve(socket));
-    // Those of the connection below are its own.
+    // The connection below reports its own errors.
     socket.on("error", reject);
   });
 }

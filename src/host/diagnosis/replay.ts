@@ -23,7 +23,7 @@ export interface ReplayOptions {
   /** The config that requests are compared with; undefined to compare with the log itself. */
   readonly before: ProxyConfig | undefined;
   readonly after: ProxyConfig;
-  /** Where requests belong whose lines do not say it, as those of `combined`. */
+  /** The scheme and host of requests whose lines do not say it, as those of `combined`. */
   readonly origin: Origin;
   /** Whether queries, and parts of paths that look like secrets, are shown. */
   readonly secrets: boolean;
@@ -46,7 +46,7 @@ export interface ChangeGroup {
   readonly examples: Example[];
 }
 
-/** One of them; every text is printable ASCII. */
+/** An example of a change; every text is printable ASCII. */
 export interface Example {
   /** File and number of its line: `access.log:12`. */
   readonly line: string;
@@ -178,7 +178,7 @@ export class Replay {
 const keyOf = ({ virtualServer, route, action, upstream, status }: Outcome): string =>
   `${virtualServer} ${route} ${action} ${upstream} ${status}`;
 
-/** Where either has no route, no length matters. */
+/** If either outcome has no route, no length matters. */
 const bodyLimitDiffers = ({ bodyBytesMax: before }: Outcome, { bodyBytesMax: after }: Outcome): boolean =>
   before !== undefined && after !== undefined && before !== after;
 

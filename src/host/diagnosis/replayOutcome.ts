@@ -15,13 +15,13 @@ export interface Outcome {
   readonly virtualServer?: string | undefined;
   readonly route?: string | undefined;
   readonly upstream?: string | undefined;
-  /** Where the servers of the upstream are. */
+  /** The addresses of the upstream's servers. */
   readonly servers?: string | undefined;
   /** Path upstream, file or Location. */
   readonly to?: string | undefined;
   /** Undefined if an upstream or a file decides. */
   readonly status?: number | undefined;
-  /** Of a fixed response. */
+  /** The body of a fixed response. */
   readonly body?: string | undefined;
   /** `requestBodyBytesMax` of the route. */
   readonly bodyBytesMax?: number | undefined;

@@ -68,7 +68,7 @@ function fileText({ file, lines, noRequest, cut, noLog, firstNoLog }: FileCount)
 const bodiesText = (count: number): string =>
   `note: ${counted(count, "request")} may newly get 413, or no longer get it: the limit changes, and the log has no body lengths\n`;
 
-/** For each kind of change, how many requests have it. */
+/** The number of requests with each kind of change. */
 function totals(groups: readonly ChangeGroup[]): readonly string[] {
   const parts = CHANGES.flatMap((change) => {
     const of = groups.filter(({ changes }) => changes.includes(change));

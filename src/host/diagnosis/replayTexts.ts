@@ -12,7 +12,7 @@ export function hiddenQuery(target: string): string {
 const HIDDEN_QUERY = "?...";
 
 /**
- * One line of printable ASCII. Other bytes are written as `\xHH`, as in the log.
+ * Makes a line of printable ASCII. Other bytes are written as `\xHH`, as in the log.
  *
  * @param secrets whether parts of a path that look like tokens are shown
  */

@@ -290,7 +290,7 @@ function leadsElsewhere(
   return name !== undefined && known.some((one) => isIpv6(one) === isIpv6(address));
 }
 
-/** One row of the table of expected responses (service 5.1). */
+/** A row of the table of expected responses (service 5.1). */
 function responseQuestion(seen: SeenResponse): Question {
   const { row, checked, outcome } = seen;
   return {

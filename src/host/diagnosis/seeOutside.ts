@@ -6,7 +6,7 @@ import { askFromOutside, clientAddresses } from "./fromOutside.js";
 import { legacyRules } from "./legacyRules.js";
 import { ownAddresses } from "./hostFacts.js";
 
-/** Those of the options of a diagnosis that this needs. */
+/** The options of a diagnosis that this needs. */
 interface AskingFrom {
   readonly programs?: readonly string[];
   readonly deploymentFile: string;

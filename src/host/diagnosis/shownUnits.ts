@@ -17,11 +17,11 @@ export interface ShownUnit {
   /** The unit file. */
   readonly fragment: string;
   readonly dropIns: readonly string[];
-  /** Its main process; 0 if it has none. */
+  /** The unit's main process; 0 if it has none. */
   readonly mainPid: number;
   /** Program and arguments of the first ExecStart. */
   readonly command: string;
-  /** Its control group, such as `/system.slice/portico.service`; empty if it has none. */
+  /** The unit's control group, such as `/system.slice/portico.service`; empty if it has none. */
   readonly group: string;
   /** `running`, `frozen` (`systemctl freeze`), … */
   readonly freezer: string;

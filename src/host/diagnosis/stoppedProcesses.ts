@@ -5,7 +5,7 @@ export function stoppedProcesses(group: string): number[] {
   return group === "" || group === "/" ? [] : processesOf(group).filter(isStopped);
 }
 
-/** Where systemd keeps its control groups: version 2, or beside version 1. */
+/** The places of systemd's control groups: version 2, or beside version 1. */
 const ROOTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"];
 
 /** Processes of a control group, and of the groups below it. */

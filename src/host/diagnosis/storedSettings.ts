@@ -4,7 +4,7 @@ import type { DatabaseAccess, Override, Overrides } from "../applicationSettings
 import type { StoredItem } from "../../model/index.js";
 import type { CheckedResponse } from "./liveCheck.js";
 
-/** One row for each item: a value in the database takes priority over the files (service 2.2), so it has to be the same. */
+/** A row for each item: a value in the database takes priority over the files (service 2.2), so it has to be the same. */
 export function judgeOverrides(
   overrides: Overrides,
   items: ReadonlyMap<string, StoredItem>,

@@ -6,10 +6,10 @@ import { shown } from "../../runtime/actions/permissions.js";
 
 /** A directory of a static route that the proxy does not serve, because a user's link is on its path. */
 export interface UnfollowedLink {
-  /** As the config names it. */
+  /** The directory as the config names it. */
   readonly directory: string;
   readonly uid: number;
-  /** Where the link leads, by that user's word. */
+  /** The link's target, by that user's word. */
   readonly target: string;
 }
 

@@ -20,7 +20,7 @@ export interface DiagnosisRow {
   readonly fix?: string;
   /** Id of the row that explains this one. */
   readonly because?: string;
-  /** Of `unknown`: it was not asked, because nobody asked for it here; otherwise it was, and there was no answer. */
+  /** Whether an `unknown` row was not asked, because nobody asked for it here; if it was, there was no answer. */
   readonly notAsked?: true;
 }
 
@@ -48,9 +48,7 @@ export const explained = (because: string, ...evidence: string[]): Verdict => ({
   evidence,
 });
 
-/**
- * One question of the diagnosis. Those before it have a verdict: `failed` contains the ids of the ones that failed.
- */
+/** A question of the diagnosis. The questions before it have a verdict: `failed` contains the ids of those that failed. */
 export interface Question<Id extends string = string> {
   readonly id: Id;
   readonly title: string;
@@ -74,7 +72,7 @@ export const short = ({ path, message }: Problem): string => (path === "" ? mess
 /** Rows that keep the proxy from responding at all. */
 export const OUTAGES = ["config", "proxy", "addresses", "ports"];
 
-/** That the proxy does not respond, if one of the rows so far says why. */
+/** The verdict that the proxy does not respond, if a row so far says why. */
 export function outage({ responses }: Evidence, failed: ReadonlySet<string>): Verdict | undefined {
   const cause = OUTAGES.find((id) => failed.has(id));
   const silent = responses.some(({ outcome }) => outcome !== undefined && "failure" in outcome);
