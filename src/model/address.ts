@@ -62,7 +62,7 @@ export const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includ
 /** The loopback address of an address's family. */
 export const loopbackOf = (address: string): string => (isIpv6(address) ? "::1" : "127.0.0.1");
 
-/** Where a listener can be reached on its own host: at loopback if it takes connections to every address. */
+/** The address at which a listener can be reached on its own host: loopback if it takes connections to every address. */
 export const reachableAt = (address: string): string => (isWildcard(address) ? loopbackOf(address) : address);
 
 /** True for an IP address, or a range of them such as `10.0.0.0/8`. */
@@ -107,7 +107,7 @@ export function sameNetwork(a: number, b: number, length: number): boolean {
   return Math.floor(a / size) === Math.floor(b / size);
 }
 
-/** As {@link IPV4_SPECIAL_RANGES}; the first that has an address counts, and one outside all of them is unusable. */
+/** Ranges as in {@link IPV4_SPECIAL_RANGES}; the first that has an address counts, and an address in none is unusable. */
 export const IPV6_RANGES: readonly (readonly [string, number, AddressScope])[] = [
   ["::1", 128, "loopback"],
   ["fe80::", 10, "linkLocal"],
@@ -152,7 +152,7 @@ export function clientNetwork(address: string): string {
 
 /** Whether an address is in one of these ranges, as `trustedProxies` names them; none is if the list is empty. */
 export function withinRanges(ranges: readonly string[]): (address: string) => boolean {
-  // One list per family: in a shared one, `::/0` would match every IPv4 address as well.
+  // Each family has a list: in a shared list, `::/0` would match every IPv4 address as well.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const range of ranges.map(plainRange)) {
     const [address, length] = range.split("/") as [string, string?];

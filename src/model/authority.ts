@@ -31,12 +31,12 @@ export function urlAuthority(scheme: Scheme, host: string, port: number | string
   return Number(port) === defaultPort(scheme) ? bracketed(host) : `${bracketed(host)}:${port}`;
 }
 
-/** Where an upstream listens: a host and a port, or a Unix socket. */
+/** The address that an upstream listens on: a host and a port, or a Unix socket. */
 export type UpstreamAddress = Authority | { readonly path: string };
 
 const UNIX = "unix:";
 
-/** Where an upstream's URL leads, which is valid: `http://host[:port]`, `https://host[:port]` or `unix:/path`. */
+/** The address in a valid URL of an upstream: `http://host[:port]`, `https://host[:port]` or `unix:/path`. */
 export function upstreamAddress(url: string): UpstreamAddress {
   if (url.startsWith(UNIX)) return { path: url.slice(UNIX.length) };
   const { hostname, port } = new URL(url);

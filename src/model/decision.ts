@@ -50,7 +50,7 @@ export type Decision =
   | { readonly kind: "status"; readonly allow: readonly string[] }
   | { readonly kind: "error"; readonly status: number };
 
-/** Where a request leads. */
+/** The route of a request. */
 export interface RouteMatch {
   readonly listener: ListenerConfig;
   readonly server: VirtualServerConfig;
@@ -100,7 +100,7 @@ export class RequestMatcher {
     );
     const host = parseHost(authority);
     const port = Number(host?.port || defaultPort(scheme));
-    // Where something in front maps ports and the config does not say how, no listener may have the scheme's own port.
+    // If something in front maps ports and the config does not say how, no listener may have the scheme's own port.
     const taking = all.filter((l) => clientPort(l) === port);
     const isAsked = name === undefined && host?.port !== undefined && host.port !== "";
     const onPort = taking.length > 0 || isAsked ? taking : all;
@@ -122,7 +122,7 @@ export interface MatchedRequest {
   readonly bodyBytes: number;
   /** Whether it asks for an upgrade. */
   readonly upgrade?: boolean;
-  /** Its fields, as far as they are known; only `User-Agent` matters. */
+  /** The request's fields, as far as they are known; only `User-Agent` matters. */
   readonly headers?: HeaderList;
 }
 

@@ -16,7 +16,7 @@ import { settingsCrossProblems, settingsFields } from "./settings.js";
 /** The only version of the document that this release reads. */
 export const DEPLOYMENT_VERSION = 1;
 
-/** Where a host keeps the document of its deployment. */
+/** The path at which a host keeps the document of its deployment. */
 export const DEPLOYMENT_FILE = "/etc/portico/deployment.json";
 
 /** Directory of activation: uploads, the last good state, the journal. Only root can enter it. */
@@ -231,7 +231,7 @@ export function parseDeployment(input: unknown): Result<Deployment> {
   return parseDocument(input, { version: DEPLOYMENT_VERSION, schema: deploymentSchema, crossCheck });
 }
 
-/** As {@link parseDeployment}, from JSON text; a syntax error names line and column. */
+/** Does the same as {@link parseDeployment}, from JSON text; a syntax error names line and column. */
 export function parseDeploymentText(text: string): Result<Deployment> {
   return fromJson(text, parseDeployment);
 }
@@ -292,13 +292,13 @@ function pathProblems(path: string, at: string, previous: string | undefined): P
  * change is still the same one.
  */
 export interface DeploymentIdentity {
-  /** Of the resource that stands for the deployment: made once, and kept in Terraform's state. */
+  /** The id of the resource that stands for the deployment: made once, and kept in Terraform's state. */
   readonly id: string;
   /** Path of the construct, for messages only. */
   readonly construct: string;
 }
 
-/** Where a host keeps the identity of its deployment. */
+/** The path at which a host keeps the identity of its deployment. */
 export const IDENTITY_FILE = `${DEPLOYMENT_STORE}/state.json`;
 
 /** The problem that one deployment reports on the host of another. */

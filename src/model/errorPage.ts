@@ -8,7 +8,7 @@ import { afterBlanks, beginsPart } from "./blanks.js";
 /** Statuses of the proxy's own responses that a person may see in a browser. */
 export const ERROR_PAGE_STATUSES = [403, 404, 405, 408, 413, 421, 500, 502, 503, 504] as const;
 
-/** Of one page: each stream of a client that reads nothing holds one, filled in (docs/limits.md). */
+/** The limit of a page: each stream of a client that reads nothing holds a filled-in page (docs/limits.md). */
 export const ERROR_PAGE_BYTES_MAX = 32_768;
 
 /** The placeholders `{{name}}` of a page. */
@@ -63,7 +63,7 @@ export function errorPageFault(
   };
 }
 
-/** One word that begins as a path does, or ends as a page does. */
+/** A word that begins as a path does, or ends as a page does. */
 const FILE_NAME = /^(?:(?:\.{0,2}|~)\/[^\s<>]*|[^\s<>{}]+\.html?)$/;
 
 /** Has a group, so that `split` returns text and names of placeholders in turn. */
@@ -104,7 +104,7 @@ export function acceptsHtml(headers: readonly string[]): boolean {
   return false;
 }
 
-/** One pass, because a client may fill a head with members. */
+/** The list is read in a single pass, because a client may fill a head with members. */
 function listsHtml(value: string): boolean {
   const list = value.toLowerCase();
   for (let at = list.indexOf(HTML); at !== -1; at = list.indexOf(HTML, at)) {

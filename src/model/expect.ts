@@ -52,7 +52,7 @@ export const expectedMember = z.strictObject({
   values: z.array(line("A text.")).min(1).max(20).describe("Accepted texts."),
 });
 
-/** Where the rows say something about a response. */
+/** The fields of the rows that describe a response. */
 const response = {
   status: z
     .union([status, z.array(status).min(1).max(20)])

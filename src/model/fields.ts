@@ -87,7 +87,7 @@ export const cidr = (description: string, example?: string) =>
     described(description, example),
   );
 
-/** As {@link isCidr}. */
+/** The rule of {@link isCidr}. */
 export const CIDR: TextRule = {
   pattern:
     `^(?:${IPV4_PATTERN}(?:/0{0,2}(?:3[0-2]|[12]?[0-9]))?|` +

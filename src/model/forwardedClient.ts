@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { canonicalAddress, plainRange } from "./address.js";
 
-/** As many proxies in a row as anyone has, and few enough that a hostile list costs no time. */
+/** Nobody has more proxies in a row, and a hostile list of this length costs no time. */
 const HOPS_MAX = 64;
 /** The longest address with brackets, port and blanks around it. */
 const ELEMENT_LENGTH_MAX = 64;

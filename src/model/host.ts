@@ -322,7 +322,7 @@ export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" |
 /** A port forward that a NAT router needs to make the host reachable from the internet. */
 export interface PortForward extends InputOf<typeof portForward> {}
 
-/** One forward per port, if the host's IPv4 address is private; a public one needs none. */
+/** The forwards for the ports, if the host's IPv4 address is private; a public address needs none. */
 export function portForwards(address: string, ports: readonly { from: number; to: number }[]): PortForward[] {
   if (ipv4Scope(address) !== "private") return [];
   return ports.map(({ from, to }) => ({ protocol: "tcp", port: from, toAddress: address, toPort: to }));

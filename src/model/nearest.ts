@@ -5,7 +5,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return near.sort((a, b) => a.distance - b.distance)[0]?.k;
 }
 
-/** Of a short word hardly anything is left after two edits: `host` is not `port`. */
+/** Two edits leave hardly anything of a short word: `host` is not `port`. */
 function isNear(word: string, { k, distance }: { readonly k: string; readonly distance: number }): boolean {
   const [a, b] = [word.toLowerCase(), k.toLowerCase()];
   const extended = Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));

@@ -16,7 +16,7 @@ const SOON_DAYS = 90;
 /** Until when a version of Node gets fixes. */
 export interface NodeFixes {
   readonly state: "fixed" | "ends-soon" | "ended";
-  /** For people. */
+  /** The state in words. */
   readonly text: string;
 }
 

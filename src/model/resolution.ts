@@ -67,7 +67,7 @@ export type ResolutionOutcome =
       readonly servers?: readonly ServerChance[];
       /** Whether it can change something, and is refused while a command runs under `portico quiesce`. */
       readonly writes: boolean;
-      /** As it goes upstream: `GET /files/x HTTP/1.1`. */
+      /** The request line that goes upstream: `GET /files/x HTTP/1.1`. */
       readonly requestLine: string;
       /** Fields that go upstream, by lower-case name; fields sent several times are joined with `, `. */
       readonly headers: Readonly<Record<string, string>>;
@@ -318,7 +318,7 @@ function headerList({ headers = {} }: TestRequest): HeaderList {
   );
 }
 
-/** As over HTTP/1.1, which clients use for an upgrade unless they ask for it by CONNECT. */
+/** The upgrade over HTTP/1.1, which clients use for an upgrade unless they ask for it by CONNECT. */
 function upgradeOf(request: AskedRequest): string | undefined {
   const connectionUpgrade = connectionOptions(headerList(request))?.has("upgrade") === true;
   const upgrade = fieldOf(request, "upgrade")?.toLowerCase();

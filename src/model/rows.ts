@@ -62,7 +62,7 @@ export const ENGINE_ROWS = [
 ] as const;
 export type EngineRow = (typeof ENGINE_ROWS)[number];
 
-/** Of a tree and of a daemon. */
+/** The text of `code` in a tree and in a daemon. */
 export const TOLD_BY =
   "Row of `portico doctor` that reports problems of this entry: the `code` of one of `rows`.";
 

@@ -27,7 +27,7 @@ function isServerName(name: string): boolean {
   );
 }
 
-/** As {@link isServerName}. */
+/** The rule of {@link isServerName}. */
 export const SERVER_NAME: TextRule = {
   pattern: `^(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|${LOWER_IPV6_PATTERN})$`,
   never: LONG_LABEL_PATTERN,
@@ -131,7 +131,7 @@ export function sampleNames(names: readonly string[]): string[] {
 export class NameTable<T> {
   private readonly byName = new Map<string, T>();
 
-  /** Of several with one name the first has it. */
+  /** Adds names; a name that is taken stays with the first value. */
   add(names: readonly string[], value: T): void {
     for (const name of names) if (!this.byName.has(name)) this.byName.set(name, value);
   }

@@ -164,7 +164,7 @@ export interface StoredItem {
   readonly code?: string;
 }
 
-/** Such items by their names. */
+/** The overridden items by their names. */
 export function storedItems({ files }: Pick<DeploymentSettings, "files">): ReadonlyMap<string, StoredItem> {
   const items = files.flatMap((file): readonly SettingsItem[] => file.items);
   return new Map(

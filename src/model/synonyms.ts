@@ -6,7 +6,7 @@ export interface Synonym {
   readonly names: readonly string[];
   /** The field's name here. */
   readonly field: string;
-  /** Where the field is, as `config/places.ts` names it. */
+  /** The place of the field, as `config/places.ts` names it. */
   readonly of: string;
   /** What else differs. */
   readonly note?: string;

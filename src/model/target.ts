@@ -54,7 +54,7 @@ const NEEDS_WORK = /%|\/\/|\/\./;
 function resolved(path: string): string | undefined {
   // In place: what is decoded is not longer. To read a char of a text takes several times as long as to read a byte.
   const bytes = scratchBytes(path);
-  // Where the last segment begins, and where it ends so far.
+  // The beginning of the last segment, and its end so far.
   let [begin, end] = [1, 1];
   for (let at = 1; at <= path.length; at++) {
     let byte = at === path.length ? SLASH : bytes[at]!;

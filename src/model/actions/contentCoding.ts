@@ -81,7 +81,7 @@ function afterBlanks(bytes: Uint8Array, at: number, end: number): number {
   return at;
 }
 
-/** Where a weight ends that begins at `at`: `q=`, a digit, and up to three decimals, 1 at most; -1 if there is none. */
+/** The end of a weight that begins at `at`: `q=`, a digit, and up to three decimals, 1 at most; -1 if there is none. */
 function endOfWeight(bytes: Uint8Array, at: number, end: number): number {
   const whole = bytes[at + 2];
   if (at + 2 >= end || (bytes[at]! | 0x20) !== Q || bytes[at + 1] !== EQUALS) return -1;
@@ -118,12 +118,12 @@ const KNOWN_BY_LENGTH = Array.from({ length: 9 }, (_, length) =>
   [...KNOWN.keys()].filter((i) => KNOWN[i]!.length === length),
 );
 const NONE: readonly number[] = [];
-/** By byte: 1 for those that a known name begins with. */
+/** A flag for each byte: 1 if a known name begins with it. */
 const BEGINS_KNOWN = Uint8Array.from({ length: 256 }, (_, code) =>
   KNOWN.some((name) => name.charCodeAt(0) === lower(code)) ? 1 : 0,
 );
 const [COMMA, SEMICOLON, DOT, ZERO, ONE, EQUALS, Q] = [0x2c, 0x3b, 0x2e, 0x30, 0x31, 0x3d, 0x71];
-/** By byte: 1 for those of a token (RFC 9110, 5.6.2). */
+/** A flag for each byte: 1 if a token may have it (RFC 9110, 5.6.2). */
 const IS_TOKEN = Uint8Array.from({ length: 256 }, (_, code) =>
   /[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );

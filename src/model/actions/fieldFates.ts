@@ -26,7 +26,7 @@ export const enum FieldFate {
   Type,
 }
 
-/** Where the client is, and by which scheme, host and port it connected. */
+/** Fields that say where the client is, and by which scheme, host and port it connected. */
 const CLAIMS = [
   ...["x-forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-protocol", "x-forwarded-scheme"],
   ...["x-forwarded-ssl", "x-forwarded-port", "x-forwarded-server", "x-forwarded-by", "x-forwarded-prefix"],

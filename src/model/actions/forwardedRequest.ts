@@ -29,7 +29,7 @@ export interface ForwardedRequest {
   readonly trusted: boolean;
   /** The protocol of an upgrade that the route forwards, as the route writes it; undefined for any other request. */
   readonly upgrade?: string | undefined;
-  /** Its id, where the config gives one to each request. */
+  /** The request's id, if the config gives one to each request. */
   readonly requestId?: string | undefined;
   /** Takes the first field of each name that is dropped for its name. */
   dropped?(name: string): void;

@@ -276,7 +276,7 @@ export class ForwardingRules {
       const fate = responseFieldFate(name);
       if (fate === FieldFate.Drop || (named !== undefined && named.has(name.toLowerCase()))) continue;
       if (fate === FieldFate.Type) {
-        // Of several the last counts, as in nginx: browsers differ in which one they believe.
+        // The last of several types counts, as in nginx: browsers differ in which one they believe.
         if (typeAt !== -1) out.splice(typeAt, 2);
         typeAt = out.length;
       }
@@ -307,7 +307,7 @@ export function upstreamTargetOf(
 /** Why a request is not forwarded. */
 export interface ForwardingRefusal {
   readonly status: 400 | 502;
-  /** For the error log. */
+  /** The text for the error log. */
   readonly message: string;
 }
 

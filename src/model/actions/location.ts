@@ -3,7 +3,7 @@ import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
 import { CATCH_ALL, isWildcardName } from "../serverName.js";
 import { endOfPath, type NormalisedPath, upstreamTarget } from "../target.js";
 
-/** Where a redirect leads: to another scheme, port, host or path. */
+/** The target of a redirect: another scheme, port, host or path. */
 export interface RedirectGoal {
   readonly scheme: Scheme;
   /** Undefined for the scheme's own. */

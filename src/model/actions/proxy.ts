@@ -143,7 +143,7 @@ export const proxyOptions = proxyFields.omit({ type: true, upstream: true });
 
 type ProxyActionConfig = OutputOf<typeof proxyFields>;
 
-/** Its request and response are transformed in `forwarding.ts`. */
+/** The module `forwarding.ts` transforms the request and the response. */
 export const proxy: ActionKind<ProxyActionConfig> = {
   upstreams: ["upstream"],
   directories: [],

@@ -35,7 +35,7 @@ export const redirectFields = z
 /** The options of `Action.redirect`. */
 export const redirectOptions = redirectFields.omit({ type: true });
 
-/** Where it leads a request is in `location.ts`. */
+/** The module `location.ts` decides where a request is redirected to. */
 export const redirect: ActionKind<OutputOf<typeof redirectFields>> = {
   upstreams: [],
   directories: [],

@@ -50,7 +50,7 @@ export function withDirectories(action: ActionConfig, moved: (path: string) => s
   return { ...action, ...(Object.fromEntries(there) as object) };
 }
 
-/** Where an action sends clients; undefined if it responds to them itself. */
+/** The target that an action redirects clients to; undefined if the action responds to them itself. */
 export const redirectGoalOf = (action: ActionConfig): RedirectGoal | undefined =>
   kindOf(action).redirects?.goal(action);
 

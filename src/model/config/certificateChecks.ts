@@ -31,7 +31,7 @@ export function certificateProblems(config: ProxyConfig): Problem[] {
 const isKeyName = (path: string): boolean => /\/(?:[^/]*[.-])?(?:privkey|private)[^/]*$|\.key$/i.test(path);
 const isCertificateName = (path: string): boolean =>
   /\/[^/]*(?:fullchain|cert|chain)[^/]*$|\.(?:crt|cer)$/i.test(path);
-/** As certbot names the certificate alone, beside the file with its chain. */
+/** Certbot's name of the certificate alone, beside the file with its chain. */
 const LEAF = /(?<=^\/etc\/letsencrypt\/live\/[^/]+)\/cert\.pem$/;
 
 type Source = Pick<TlsConfig, "certificate" | "key" | "acme">;

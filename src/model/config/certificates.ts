@@ -3,7 +3,7 @@ import { clientPort } from "../actions/location.js";
 import type { ChallengeType } from "./tls.js";
 import type { KeyType } from "../tlsPolicy.js";
 
-/** Where a certificate of a listener comes from. */
+/** The source of a listener's certificate. */
 export type CertificateSource =
   | { readonly type: "files"; readonly certificate: string; readonly key: string }
   | { readonly type: "acme"; readonly acme: AcmeCertificateConfig };

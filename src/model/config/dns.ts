@@ -25,7 +25,7 @@ const SHOWN =
   "Authoritative name servers that must all show the record before Portico asks the authority to validate. Portico " +
   "queries no other servers, so a private view of the DNS does no harm.";
 
-/** Without name servers, the writer of the record is believed. */
+/** If there are no name servers, the writer of the record is believed. */
 const serversAfter = (writer: string) =>
   servers
     .default([])

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { text } from "../fields.js";
 import { FILE_PATH } from "../textRule.js";
 
-/** Where requests and errors are logged. */
+/** The logs of requests and errors. */
 
 const logFormat = z
   .enum(["combined", "json"])

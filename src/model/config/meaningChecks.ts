@@ -27,7 +27,7 @@ export function meaningProblems(config: ProxyConfig): Problem[] {
 
 /** Clients take cookies with these prefixes over https only (RFC 6265bis, 4.1.3). */
 function cookiesOverHttp({ upstreams, virtualServers, listeners, trustedProxies }: ProxyConfig): Problem[] {
-  // Such a proxy may speak TLS with clients.
+  // A trusted proxy may speak TLS with clients.
   if (trustedProxies.length > 0) return [];
   const plain = listeners.filter(({ protocol }) => protocol === "http").map(({ name }) => name);
   return upstreams.flatMap(({ name, sticky }, i) => {

@@ -135,7 +135,7 @@ function unionProblems(
   return [problem("config.not-one-of", path, message, { received, allowed })];
 }
 
-/** Of an object whose kind is unknown, the field that names the kind: the path leads to it. */
+/** The received value; for an object whose kind is unknown, the field that names the kind: the path leads to it. */
 function receivedIn({ input, discriminator }: z.core.$ZodIssueInvalidUnion): unknown {
   if (discriminator === undefined || typeof input !== "object" || input === null) return input;
   return (input as Readonly<Record<string, unknown>>)[discriminator];

@@ -7,7 +7,7 @@ export interface ResponseField {
   readonly value: string;
 }
 
-/** By lower-case name: the field that replaces all fields of that name; undefined if the field is removed. */
+/** The field that replaces all fields of a name, by lower-case name; undefined if the field is removed. */
 export type ResponseFieldRules = ReadonlyMap<string, ResponseField | undefined>;
 
 /**

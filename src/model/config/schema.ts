@@ -72,7 +72,7 @@ export function fieldNamesAt(
   return [...new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
-/** Of an object's fields, those that no variant of the object has together with this one. */
+/** The fields of an object that no variant of the object has together with the given field. */
 export function excludedBy(
   field: string,
   schema: z.ZodType,

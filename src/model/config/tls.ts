@@ -77,7 +77,7 @@ export const acmeCertificate = z
   })
   .describe("A certificate that the proxy obtains and renews by ACME (RFC 8555), in place of files.");
 
-/** Where a certificate comes from: files, or an authority. */
+/** The source of a certificate: files, or an authority. */
 const source = {
   certificate: filePath(
     "PEM file with the server's certificate, followed by its chain.",

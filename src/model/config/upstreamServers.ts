@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { endpoint, upstreamAddress, upstreamScheme } from "../authority.js";
 import type { UpstreamConfig } from "./config.js";
 
-/** One of the servers of an upstream. */
+/** A server of an upstream. */
 export type UpstreamServer = NonNullable<UpstreamConfig["servers"]>[number];
 
 /** An upstream as connections to one of its servers need it. */
@@ -12,7 +12,7 @@ export type ServerConfig = UpstreamConfig & {
   readonly namedBy?: string;
 };
 
-/** One of several servers: for one of the addresses of a name also the URL that has the name. */
+/** A server of an upstream; for an address of a name, also the URL that has the name. */
 export interface KnownServer extends UpstreamServer {
   readonly of?: string;
 }
@@ -86,7 +86,7 @@ export function serverConfig(upstream: UpstreamConfig, { url, of }: KnownServer)
   const named = { ...config, namedBy: of };
   const to = upstreamAddress(of);
   if (upstreamScheme(of) !== "https" || !("host" in to)) return named;
-  // Its certificate is for the name.
+  // The server's certificate is for the name.
   return {
     ...named,
     tls: { verify: true, ...upstream.tls, serverName: upstream.tls?.serverName ?? to.host },

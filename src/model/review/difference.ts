@@ -116,8 +116,8 @@ interface PathClass {
 }
 
 /**
- * One path of each class. Which routes match a path depends on the longest of their paths that it begins with, and on
- * whether it ends there, continues with `/`, or continues otherwise.
+ * The classes of paths, each with an example. Which routes match a path depends on the longest of their paths that it begins
+ * with, and on whether it ends there, continues with `/`, or continues otherwise.
  */
 function pathsOf(routes: readonly { readonly path: string }[]): readonly PathClass[] {
   return [...new Set(routes.map(({ path }) => path))].flatMap((path) =>

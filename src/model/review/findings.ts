@@ -72,7 +72,7 @@ export const FINDINGS = {
 
 export type FindingId = keyof typeof FINDINGS;
 
-/** One difference between two configs, by its effect on clients. */
+/** A difference between two configs, by its effect on clients. */
 export interface Finding {
   readonly id: FindingId;
   readonly level: FindingLevel;
@@ -112,7 +112,7 @@ export interface Change {
   readonly new?: string | undefined;
 }
 
-/** Where a class of requests comes in. */
+/** The entrance of a class of requests. */
 export interface Door {
   readonly scheme: "http" | "https";
   readonly at: string;

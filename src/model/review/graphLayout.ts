@@ -7,7 +7,7 @@ const CHARACTER = 7.4;
 /** A longer text is cut, and is whole in the box's own title. */
 const CHARACTERS_MAX = 46;
 
-/** Where a node is drawn. */
+/** The place of a node in the drawing. */
 export interface Box {
   readonly node: GraphNode;
   readonly x: number;

@@ -58,7 +58,7 @@ function policyChanges(was: ListenerConfig, is: ListenerConfig, place: string): 
 
 const said = (policy: unknown): string => (typeof policy === "string" ? policy : JSON.stringify(policy));
 
-/** As far as the texts tell: which suites the words of a cipher string stand for only OpenSSL knows. */
+/** Whether the texts show a weaker policy: which suites the words of a cipher string stand for only OpenSSL knows. */
 function isWeaker(from: NamedTlsPolicySettings, to: NamedTlsPolicySettings): boolean {
   const [had, has] = [from, to].map(({ ciphers }) => ciphers.split(/[:, ]/));
   const isExclusion = (word: string): boolean => /^[!-]/.test(word);

@@ -54,7 +54,7 @@ function said(rules: ResponseFieldRules, name: string): string {
   return rules.has(name) ? (rules.get(name)?.value ?? REMOVED) : PASSED;
 }
 
-/** Of most fields no text tells which of two values allows less. */
+/** Whether the new value allows less; for most fields no text tells. */
 function isStricter(name: string, old: string, now: string): boolean {
   if (name === "x-frame-options") return now.toUpperCase() === "DENY";
   if (name !== HSTS) return false;

@@ -58,7 +58,7 @@ const said = ({ lead, route }: WayIn, detailed = false): string =>
 function writable(was: WayIn, is: WayIn): readonly Change[] {
   const order = ["nothing", "byMethod", "always"] as const;
   const [from, to] = [writesOf(was.route), writesOf(is.route)];
-  // For an opened path, the goal already shows it.
+  // The goal already shows a path that was opened.
   if (!leadsInside(was) || order.indexOf(to) <= order.indexOf(from)) return [];
   return [{ id: "way.writable", place: `${is.place}.writes`, old: from, new: to }];
 }
@@ -144,7 +144,7 @@ const fieldsOf = (action: {
   readonly setHeadersFromCredential: object;
 }): string[] => [...Object.keys(action.setHeaders), ...Object.keys(action.setHeadersFromCredential)];
 
-/** Those that the other list lacks; field names are compared without case (RFC 9110, 5.1). */
+/** The names that the other list lacks; field names are compared without case (RFC 9110, 5.1). */
 function missing(names: readonly string[], others: readonly string[]): readonly string[] {
   const lower = others.map((name) => name.toLowerCase());
   return names.filter((name) => !lower.includes(name.toLowerCase()));

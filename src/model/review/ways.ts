@@ -32,7 +32,7 @@ export interface WayIn {
   readonly lead: Lead;
 }
 
-/** Where a route leads, in words that no name of a listener, virtual server, route or upstream is part of. */
+/** The goal of a route, in words that no name of a listener, virtual server, route or upstream is part of. */
 export interface Lead {
   readonly kind: RouteConfig["action"]["type"];
   /** Text for a reader: `http://127.0.0.1:8000`, `files of /srv/www`, `301 to https://(same host)(same path)`. */
