@@ -2,7 +2,7 @@ import { baseName } from "../model/credentialName.js";
 import { CERTIFICATE_DIRECTORY, hardening } from "./proxyUnits.js";
 import type { UnitDocument } from "./systemdUnit.js";
 
-/** One host's side of certificates that two hosts share. */
+/** The side of one of two hosts that share certificates. */
 export interface CertificateCopiesInput {
   readonly nodePath: string;
   readonly runtime: string;

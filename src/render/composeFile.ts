@@ -17,7 +17,7 @@ export interface ComposeServiceInput {
 /** Directory beside the Compose file with the files that are mounted. */
 const BESIDE = "./portico";
 
-/** Of the image, which has no entry for it. */
+/** The user's number: the image has no entry for the user. */
 const USER = "65532:65532";
 
 /** How long a process may take to end when nothing runs any more. */

@@ -161,7 +161,7 @@ function environment(variables: Readonly<Record<string, string>> = {}): UnitSect
 const writable = (directories: readonly string[] = []): UnitSection =>
   directories.length === 0 ? {} : { ReadWritePaths: directories.map(quote) };
 
-/** One word of a list that systemd splits at white space; `$` means nothing there. */
+/** A word of a list that systemd splits at white space; `$` means nothing there. */
 const quote = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 
 /** Longest time that a daemon may take to start or to stop: a day. */

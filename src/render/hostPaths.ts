@@ -36,7 +36,7 @@ export const CONTAINER_PATHS = {
   tlsDirectory: DEFAULT_HOST_PATHS.tlsDirectory,
   dhParameters: "/etc/portico/dhparam2048.pem",
   defaultPageDirectory: DEFAULT_HOST_PATHS.defaultPageDirectory,
-  /** Of the image: user 65532 may write there. */
+  /** User 65532 of the image may write there. */
   stateDirectory: "/var/lib/portico",
 } as const;
 

@@ -11,7 +11,7 @@ import { literal, parentOf, quote, refusal, WORD } from "./shell.js";
 
 /** A program that activation uses: its installed path, and its expected content. */
 export interface HostProgram {
-  /** Where the program is on the host: an absolute path. */
+  /** The program's absolute path on the host. */
   readonly path: string;
   /** Hash of its content, if it comes with the deployment. */
   readonly sha256?: string;
@@ -24,7 +24,7 @@ export interface HostProgram {
 export const LOGIN_DIRECTORY = ".portico/incoming";
 
 /**
- * Where Terraform puts the scripts of a connection. It gives each of them mode 0777, whatever the path: only the
+ * The path at which Terraform puts the scripts of a connection. It gives each of them mode 0777, whatever the path: only the
  * directory protects them.
  */
 export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
@@ -109,7 +109,7 @@ install -d -m 0700 ${quote(parentOf(incoming))} ${quote(incoming)}
 `;
 }
 
-/** As activation itself refuses it, before there is a Node to ask. */
+/** Refuses another deployment's host as activation does, before there is a Node to ask. */
 function refuseOtherScript(store: string, identity: DeploymentIdentity): string {
   const refusal = formatProblem({ ...otherDeployment(identity, "%s"), path: IDENTITY_FILE });
   const state = `${store}/state.json`;

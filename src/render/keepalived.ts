@@ -1,6 +1,6 @@
 import type { UnitDocument } from "./systemdUnit.js";
 
-/** One host's part in a pair: the shared address, and the other host. */
+/** The part of a host in a pair: the shared address, and the other host. */
 export interface KeepalivedInput {
   /** Interface that gets the virtual address. */
   readonly interface: string;
@@ -11,7 +11,7 @@ export interface KeepalivedInput {
   readonly virtualAddress: string;
   /** Tells this pair from others (VRID), 1 to 255. */
   readonly virtualRouterId: number;
-  /** Of two hosts that hold the address at once, the one with the lower priority gives it up. */
+  /** The host with the lower priority gives the address up, if two hosts hold it at once. */
   readonly priority: number;
   /** Time between two advertisements, a multiple of 10 ms. */
   readonly advertisementMs: number;
@@ -133,7 +133,7 @@ export function keepalivedUnit(program: string, configuration: string): UnitDocu
     },
     Service: {
       Type: "notify",
-      // Its child process reports readiness, too.
+      // The daemon's child process reports readiness, too.
       NotifyAccess: "all",
       ExecStart: {
         command: [

@@ -26,7 +26,7 @@ export type NetworkInterface =
 export interface StaticIpv6 {
   readonly address: string;
   readonly prefixLength: number;
-  /** Without one, routers announce themselves. */
+  /** If there is no gateway here, routers announce themselves. */
   readonly gateway?: string;
 }
 

@@ -1,7 +1,7 @@
 import { configNode, meant, type SchemaNode, variants } from "../model/config/schema.js";
 import type { ProxyConfigInput } from "../model/index.js";
 
-/** Where editors find the JSON Schema of the config: next to the runtime it belongs to. */
+/** The path at which editors find the JSON Schema of the config: next to the runtime it belongs to. */
 export const CONFIG_SCHEMA_FILE = "/usr/lib/portico/portico.schema.json";
 
 /**

@@ -159,7 +159,7 @@ export const CERTIFICATE_DIRECTORY: UnitSection = {
   StateDirectoryMode: "0700",
 };
 
-/** Where a reload hands over renewed credentials. */
+/** The directory in which a reload hands over renewed credentials. */
 const HANDED_OVER = "/run/portico-credentials";
 
 function credentials(input: ProxyUnitsInput): UnitSection {

@@ -69,7 +69,7 @@ function rowOf({ listener, names, route, lead }: WayIn, openings: Openings | und
   };
 }
 
-/** Where it listens, and the port that clients connect to if something maps it. */
+/** The address that a listener listens on, and the port that clients connect to if something maps it. */
 function at(listener: ListenerConfig): string {
   const port = clientPort(listener);
   return port === listener.port ? endpoint(place(listener)) : `${endpoint(place(listener))}, as ${port}`;

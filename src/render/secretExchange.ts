@@ -69,10 +69,10 @@ login() {
 `;
 
 /**
- * For `/bin/sh` on the machine that runs Terraform, which needs OpenSSH's client. The script itself is in `EXCHANGE`,
- * and the logins are in the environment: `FIRST_HOST`, `SECOND_BASTION_USER` and so on, so that nothing of them is read
- * by a shell. Keys are never written to another file: an agent has them, which ends with the script, however that ends.
- * (A trap is not enough: Terraform kills the script that it interrupts.)
+ * The script for `/bin/sh` on the machine that runs Terraform, which needs OpenSSH's client. The script itself is in
+ * `EXCHANGE`, and the logins are in the environment: `FIRST_HOST`, `SECOND_BASTION_USER` and so on, so that nothing of them
+ * is read by a shell. Keys are never written to another file: an agent has them, which ends with the script, however that
+ * ends. (A trap is not enough: Terraform kills the script that it interrupts.)
  */
 export function secretExchangeScript(
   file: string,

@@ -25,7 +25,7 @@ function envText(items: readonly EnvItem[]): string {
   return items.map((item) => `${envLine(item)}\n`).join("");
 }
 
-/** As every reader of such files understands it. */
+/** The line that every reader of such files understands. */
 export const envLine = ({ name, value }: Pick<EnvItem, "name" | "value">): string => `${name}=${value}`;
 
 /** A Python literal of the same value. */

@@ -5,7 +5,7 @@ import { formatProblem, type Problem } from "../model/problem.js";
  * `$(basename "$1")` stand where a shell would allow more.
  */
 
-/** One word for the shell. */
+/** The text as a word for the shell. */
 export function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

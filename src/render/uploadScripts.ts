@@ -8,7 +8,7 @@ import { literal, parentOf, quote, refusal, WORD } from "./shell.js";
  * is seen to be whole.
  */
 
-/** One resource's uploads on their way. */
+/** The uploads of a resource on their way. */
 export interface UploadInput {
   /** Directory of the deployment's uploads. */
   readonly incoming: string;
@@ -20,7 +20,7 @@ export interface UploadInput {
   readonly staging: string;
 }
 
-/** Where Terraform uploads to. */
+/** The path that Terraform uploads to. */
 export const draftOf = ({ incoming, id, byUser }: UploadInput, sha256: string, suffix = ""): string =>
   `${byUser ? LOGIN_DIRECTORY : incoming}/${sha256}.${id}${suffix}.new`;
 
@@ -66,7 +66,7 @@ ${byUser ? '  rm -f "$draft"\n' : ""}done
 
 /** A file whose size is known before it is uploaded. */
 export interface SizedFile {
-  /** Its path on the host. */
+  /** The file's path on the host. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -112,5 +112,5 @@ done
 `;
 }
 
-/** For the other files of a deployment, which are small: config, units, pages, keys. */
+/** The room for the other files of a deployment, which are small: config, units, pages, keys. */
 const BESIDES_KIB = 4096;

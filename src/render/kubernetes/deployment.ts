@@ -56,7 +56,7 @@ function podSpec(input: FrontEndInput): object {
         // A cluster with one node left is better served by two pods on it than by one.
         whenUnsatisfiable: "ScheduleAnyway",
         labelSelector: { matchLabels: selectorLabels(input) },
-        // Without it, pods of the revision that is going away would be counted too.
+        // This key excludes pods of the revision that is going away.
         matchLabelKeys: ["pod-template-hash"],
       },
     ],

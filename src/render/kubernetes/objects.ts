@@ -46,7 +46,7 @@ export interface FrontEndInput {
   readonly graceSeconds: number;
   readonly ports: readonly ServicePort[];
   readonly healthPort: number;
-  /** Where other pods ask for metrics; undefined if they cannot. */
+  /** The port that other pods ask for metrics; undefined if they cannot. */
   readonly metricsPort: number | undefined;
   readonly exposure: Exposure;
   readonly externalTrafficPolicy: "Local" | "Cluster";

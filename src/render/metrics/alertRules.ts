@@ -32,7 +32,7 @@ export interface ScrapeJob {
   readonly job?: string;
 }
 
-/** One alert, as data. */
+/** An alert, as data. */
 export interface Alert {
   readonly name: string;
   readonly severity: "critical" | "warning";
@@ -40,7 +40,7 @@ export interface Alert {
   readonly when: string;
   /** How long the expression holds before the alert fires. */
   readonly lasts: string;
-  /** One line; labels as `{{ $labels.NAME }}`. */
+  /** A single line; labels as `{{ $labels.NAME }}`. */
   readonly summary: string;
   /** The meaning of the alert, and its fix. */
   readonly description: string;

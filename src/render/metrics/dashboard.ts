@@ -57,7 +57,7 @@ const PANELS: readonly Panel[] = [
     queries: [
       {
         expression:
-          // Without a failure there is no series of one.
+          // If no request has failed, there is no series to sum.
           '(sum(rate(http_server_request_duration_seconds_count{$of, http_response_status_code=~"5.."}[$__rate_interval])) or vector(0)) ' +
           "/ sum(rate(http_server_request_duration_seconds_count{$of}[$__rate_interval]))",
         legend: "",
@@ -260,7 +260,7 @@ export const dashboardQueries = (job = "portico"): readonly string[] =>
   PANELS.flatMap(({ queries }) => queries.map(({ expression }) => withLabels(expression, job)));
 
 const withLabels = (expression: string, job: string): string =>
-  // By a function: in a text, each `$` of a name would be an instruction.
+  // The replacement is a function: in a text, each `$` of a name would be an instruction.
   expression.replaceAll("$of", () => `job=${JSON.stringify(job)}, instance=~"$instance"`);
 
 /**
