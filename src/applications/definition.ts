@@ -31,7 +31,7 @@ export interface PublicPlace {
   readonly origin: string;
   /** Origins of all names, the main one first. */
   readonly origins: readonly string[];
-  /** Where the application begins: empty, or `/wiki` if the application is below this path of a site. */
+  /** The path at which the application begins: empty, or `/wiki` if the application is below this path of a site. */
   readonly path: string;
 }
 
@@ -104,7 +104,7 @@ export interface ApplicationClients {
   readonly logIns: readonly LogIn[];
   /** Session cookies by name. A name that each installation draws for itself is not among the names. */
   readonly sessionCookies: readonly string[];
-  /** Where the facts come from: `seen on Nextcloud 27`, or `by the manual`. */
+  /** The source of the facts: `seen on Nextcloud 27`, or `by the manual`. */
   readonly source?: string;
 }
 
@@ -168,5 +168,5 @@ export interface ApplicationDefinition<Part extends string = string, RouteName e
   readonly clients: ApplicationClients;
 }
 
-/** For sync clients: docs/pauses.md has the response of each that was tried. */
+/** A response for sync clients: docs/pauses.md has the response of each client that was tried. */
 export interface PauseResponse extends InputOf<typeof pauseResponse> {}

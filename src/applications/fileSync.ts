@@ -23,9 +23,9 @@ export interface FileSyncOptions extends MediaPermissions {
   readonly paths: FileSyncPaths;
   readonly media: MediaDirectories;
   readonly destination?: Extract<ActionInput, { readonly type: "proxy" }>["destination"];
-  /** Its units on the host. */
+  /** The application's units on the host. */
   readonly units?: FileSyncUnits;
-  /** Its settings files on the host, and the values of their items. */
+  /** The application's settings files on the host, and the values of their items. */
   readonly settings?: {
     readonly files: SettingsFilePaths;
     readonly values: () => ApplicationSettingsValues;
@@ -133,7 +133,7 @@ const part = (title: string, port: number): ApplicationPart => ({
 
 type Daemons = NonNullable<DeploymentInput["services"]["daemons"]>;
 
-/** Its daemons, in the order in which they start (service 2.5 to 2.7). */
+/** The application's daemons, in the order in which they start (service 2.5 to 2.7). */
 export function daemonsOf({ fileServer, webdav, webApplication }: FileSyncUnits): Daemons {
   const daemon = (unit: string | undefined, more: Omit<Daemons[number], "unit"> = {}): Daemons =>
     unit === undefined ? [] : [{ unit, ...more }];
@@ -201,7 +201,7 @@ export type FileSyncExpectations = Readonly<
   Record<"web" | "webdav" | "fileServer" | "media", readonly ExpectationInput[]>
 >;
 
-/** Where clients find it, and the path of its web application: `/sync`. */
+/** The place at which clients find the application, and the path of its web application: `/sync`. */
 export interface FileSyncPlace {
   readonly scheme: "http" | "https";
   readonly host: string;

@@ -170,7 +170,7 @@ const COPIED = {
   fileServer: "file-server.conf",
 };
 
-/** One text for each of the application's files that the items belong to. */
+/** Makes a text for each of the application's files that the items belong to. */
 export function renderApplicationSettings(input: ApplicationSettingsInput): CopiedText[] {
   const files = applicationSettingsFiles(applicationSettingsValues(input), COPIED).map((file) => ({
     name: file.path,

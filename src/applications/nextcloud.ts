@@ -89,7 +89,7 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
   };
 }
 
-/** Its `status.php` is 400 for a name that is not among its trusted domains. */
+/** Nextcloud's `status.php` responds with 400 to a name that is not among its trusted domains. */
 const untrusted = (place: PublicPlace) => ({
   evidence: { status: [400] },
   code: "public-urls",
@@ -99,8 +99,8 @@ const untrusted = (place: PublicPlace) => ({
 });
 
 /**
- * Its `lib/base.php` leads from `/` to the log-in page by a whole URL, made of `overwriteprotocol` and `overwritehost`,
- * and of forwarding fields only if it trusts the proxy. None of its responses without a log-in shows
+ * Nextcloud's `lib/base.php` leads from `/` to the log-in page by a whole URL, made of `overwriteprotocol` and
+ * `overwritehost`, and of forwarding fields only if it trusts the proxy. Responses without a log-in do not show
  * `overwrite.cli.url`.
  */
 const toLogIn = (web: ApplicationPart, { scheme, host }: PublicPlace): ExpectationInput => ({

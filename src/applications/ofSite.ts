@@ -4,8 +4,8 @@ import type { ApplicationDefinition, ApplicationRoute } from "./definition.js";
 type SettingsItem = SettingsFile["items"][number];
 
 /**
- * One of several applications on a host: rows of `portico doctor`, settings files and expected responses have a name in
- * front, so that an application may be there twice.
+ * Makes the definition of one of several applications on a host: rows of `portico doctor`, settings files and expected
+ * responses have a name in front, so that an application may be there twice.
  *
  * @param name of the site, or of the application below a path
  */

@@ -14,7 +14,7 @@ const COMMON = {
   clients: { withCredentials: [], logIns: [], sessionCookies: [] },
 } as const;
 
-/** One server that gets all requests, with the client's `Host` and address. */
+/** A single server that gets all requests, with the client's `Host` and address. */
 export const ordinaryServer = (
   upstream: Omit<UpstreamInput, "name">,
   options: PassedOn = {},

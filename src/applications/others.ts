@@ -124,7 +124,7 @@ const scale =
             "/signin",
           ],
           logIns: [{ method: "POST", path: "/signin/v1/identifier/_/logon", failed: [204] }],
-          // Of the log-in page; applications have tokens.
+          // The log-in page sets this cookie; applications have tokens.
           sessionCookies: ["__Secure-KKT"],
           source: "by the manual",
         },

@@ -214,7 +214,7 @@ function routesAt(
   { directory, web, media, components: { office } }: Installation,
   parts: Parts,
 ): ReturnType<Seafile["routes"]> {
-  // None of them has pages, and the manual's nginx redirects none of them.
+  // These parts have no pages, and the manual's nginx redirects none of them.
   const stripped = { options: { strip: "raw", slashRedirect: false } };
   const quiet = { expect: false as const };
   const to = (part: SeafilePart, path: string, more = {}): ApplicationRoute<SeafilePart> =>
@@ -240,7 +240,7 @@ function routesAt(
       // Icons and style sheets of the pages that the daemon makes of directories.
       directoryBrowser: to("webdav", "/:dir_browser", quiet),
     })),
-    // Its requests announce changes, and make none.
+    // Requests to the notification server announce changes, and make none.
     ...when(has("notification"), () => ({
       notification: to("notification", "/notification", { ...stripped, writes: "never" }),
     })),
@@ -300,7 +300,7 @@ function settingsAt(
     name: "seafdav.conf",
     path: `${conf}/seafdav.conf`,
     kind: "ini",
-    // Without this, every request of a logged-in user is 404.
+    // If the name is missing, every request of a logged-in user is 404.
     items: [{ section: "WEBDAV", name: "share_name", value: "/seafdav" }],
   };
   return [version === "11" ? python : env, ...(onHost && webdav === true ? [dav] : [])];
