@@ -118,7 +118,7 @@ export function authorityName(directory: string | undefined, taken: readonly str
   return free!;
 }
 
-/** Of an address in brackets only what is allowed in a name. */
+/** The characters of a host, such as an address in brackets, that a name may have. */
 const nameOf = (host = "authority"): string =>
   host
     .replace(/[^a-z0-9.-]/g, "-")

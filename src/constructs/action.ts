@@ -32,7 +32,7 @@ export abstract class Action {
   readonly upstream?: IUpstream;
   /** The directory that files are served from; undefined for other actions than `staticFiles`. */
   readonly directory?: string;
-  // Its other members are optional or for the package alone: without this, editors and the compiler would take any object.
+  // Other members are optional or for the package alone: without this, editors and the compiler would take any object.
   declare private readonly kind: "Action";
 
   /** @internal The URL that it names in place of an upstream. */
@@ -102,7 +102,7 @@ export abstract class Action {
     return new StatusAction(options);
   }
 
-  /** @internal Its section of the config. */
+  /** @internal The action's section of the config. */
   abstract render(): ActionInput;
 }
 

@@ -9,16 +9,16 @@ import {
 import type { IContainerProxy } from "./proxyInterfaces.js";
 import { proxyBehind } from "./proxyScope.js";
 
-/** Where containers run, and what they have of its files. */
+/** The place in which containers run, and what they have of its files. */
 export interface ContainerPlace {
   /** The area of the codes. */
   readonly area: "kubernetes" | "compose";
   /** Directories and files of volumes and Secrets in the containers. */
   readonly mounted: readonly string[];
   readonly words: {
-    /** As the end of a sentence: `the pods do not have`. */
+    /** The end of a sentence: `the pods do not have`. */
     readonly lacking: string;
-    /** Where loopback leads: `the pod itself`. */
+    /** The machine that loopback means: `the pod itself`. */
     readonly itself: string;
     /** The URL of an upstream that is allowed. */
     readonly url: string;

@@ -86,7 +86,7 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
         }),
       ]);
     refuse(this.problems);
-    // As in the file, undefined fields are left out.
+    // The JSON has no undefined fields, like the file.
     const parsed = parseConfig(JSON.parse(JSON.stringify(this.config)));
     if (!parsed.ok) throw new ProblemError(parsed.problems);
     refuse(
@@ -131,7 +131,7 @@ export class ContainerProxy extends ReverseProxyBase implements IContainerProxy 
   }
 }
 
-/** Where a mount is in the container: the second part of `./media:/srv/media:ro`, or the only one. */
+/** The path of a mount in the container: the second part of `./media:/srv/media:ro`, or the only part. */
 const mountPath = (volume: string): string => {
   const [source = "", target = source] = volume.split(":");
   return target.replace(/(?!^)\/+$/, "");

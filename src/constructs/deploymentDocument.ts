@@ -65,7 +65,7 @@ export function noteDescription(parts: DeployedParts): DeployedParts {
 /** @internal Whether expected responses of the host's proxy are in a deployment, so that something checks them. */
 export const isDescribed = (host: IHost): boolean => described.has(host);
 
-/** @internal Without an activation, the deployment is a file like any other: checks of the host read the file. */
+/** @internal Adds the deployment as a file like any other, if there is no activation: checks of the host read the file. */
 export function describeHost(scope: Construct, parts: DeployedParts): void {
   noteDescription(parts);
   new HostFile(scope, "Deployment", {

@@ -240,7 +240,7 @@ function warnOfClosedListeners(firewall: Firewall, props: FirewallProps): void {
 const listensOn = (listener: Listener, host: IHost): boolean =>
   (proxyOf(listener) as { readonly host?: IHost }).host === host;
 
-/** By which challenge authorities ask a listener, if they do. */
+/** The challenge by which authorities ask a listener, if they do. */
 function challengeOn({ node, protocol, port }: Listener): ChallengeType | undefined {
   const parsed = parseConfig(proxyOf(node.scope!).config);
   if (!parsed.ok) return undefined;

@@ -211,7 +211,7 @@ function isInNetwork(address: string, length: number, base: string): unknown {
   return Fn.try([Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base), false]);
 }
 
-/** As the model's `ipv6Scope`: in the range of public addresses, and in none of those listed before it. */
+/** The same rule as the model's `ipv6Scope`: in the range of public addresses, and in no range listed before it. */
 function isPublicIpv6(address: string): unknown {
   const at = IPV6_RANGES.findIndex(([, , scope]) => scope === "public");
   const [base, length] = IPV6_RANGES[at]!;

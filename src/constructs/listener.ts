@@ -82,7 +82,7 @@ export class Listener extends Construct implements IListener {
     );
   }
 
-  /** @internal Its section of the config, with further certificates. */
+  /** @internal The listener's section of the config, with further certificates. */
   render(further: readonly TlsFiles[] = []): ListenerInput {
     return rendered(this.props, this.name, this.tlsFiles, further);
   }
@@ -94,7 +94,7 @@ function rendered(
   tlsFiles: TlsFiles | undefined,
   further: readonly TlsFiles[] = [],
 ): ListenerInput {
-  // Without TLS, `http2` has no effect; a warning says so.
+  // A listener that has no TLS ignores `http2`; a warning says so.
   if (tls === undefined) return { ...options, name, address, protocol: "http" };
   const { material, serverNames, policy = defaultPolicy([tlsFiles!, ...further]), ...tlsOptions } = tls;
   const certificates = further.length === 0 ? {} : { certificates: further.map(certificateInput) };
@@ -105,7 +105,7 @@ function rendered(
 
 const DEFAULT_ADDRESS = "0.0.0.0";
 
-/** That of the service for the RSA keys that it names; one that takes every type where a key is not made here. */
+/** The service's policy for the RSA keys that it names; a policy that takes every key type if a key is not made here. */
 const defaultPolicy = (all: readonly TlsFiles[]): TlsPolicy =>
   all.some(({ anyKeyType }) => anyKeyType) ? TlsPolicy.mozillaIntermediate() : TlsPolicy.fileSync();
 

@@ -8,7 +8,7 @@ import { problem, ProblemError } from "../model/index.js";
 /** System and processor that a Node binary is for. */
 export type NodePlatform = "linux-x64" | "linux-arm64";
 
-/** One package of the npm registry that holds a Node binary. */
+/** A package of the npm registry that holds a Node binary. */
 export interface NodeRelease {
   readonly platform: NodePlatform;
   readonly version: string;

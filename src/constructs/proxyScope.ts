@@ -20,7 +20,7 @@ export interface ProxyScope extends IConstruct {
   onTlsFiles(used: (files: TlsFiles) => void): void;
   onCredentialFiles(used: (file: string) => void): void;
   lateListenerChecks(): readonly LateCheck[];
-  /** Of a proxy in containers. */
+  /** Only a proxy in containers has this method. */
   give?(settings: ProxySettings): boolean;
   tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles;
   useCredentialFiles(files: readonly string[]): void;
@@ -47,7 +47,7 @@ export function proxyBehind(
   return proxyOf(PROXY in given ? given : (given.configFile ?? given.listeners[0] ?? given));
 }
 
-/** Where a proxy has its parts: a scope for each kind, so that a listener and an upstream may have the same id. */
+/** The kinds of a proxy's parts. Each kind has a scope, so that a listener and an upstream may have the same id. */
 type Kind = "Listeners" | "Upstreams" | "VirtualServers";
 
 /** @internal The scope of a part: that of its kind if it is added to a proxy, or else the given one. */

@@ -308,7 +308,7 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
     return [];
   }
 
-  /** @internal Where TLS materials put their files. */
+  /** @internal The place in which TLS materials put their files. */
   protected abstract tlsPlace(): TlsPlace;
 
   /** @internal A file where it runs as a file of the machine that synthesizes, if that has it. */
@@ -351,5 +351,5 @@ function atConstructs(problem: Problem, proxy: Parts): Problem {
   };
 }
 
-/** Of a server's own `listeners[0]` the index stays: it is that of a prop. */
+/** The index of a server's own `listeners[0]` stays: it is that of a prop. */
 const PART = /(?<![.\w])(listeners|upstreams|virtualServers)\[(.*?)\](?:\.routes\[(.*?)\])?/g;

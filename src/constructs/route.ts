@@ -106,7 +106,7 @@ export class Route extends Construct {
     removeFromTree(this);
   }
 
-  /** @internal Its section of the config. */
+  /** @internal The route's section of the config. */
   render(): RouteInput {
     const { expect: _, ...fields } = this.props;
     return { ...fields, name: this.name, action: this.action.render() };

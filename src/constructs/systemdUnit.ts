@@ -30,7 +30,7 @@ import {
 export class SystemdUnit extends HostFile {
   /** Name of the unit. */
   readonly name: string;
-  /** @internal Where it is. */
+  /** @internal The directory of the unit file. */
   readonly directory: string;
 
   constructor(scope: Construct, id: string, props: SystemdUnitProps) {

@@ -42,7 +42,7 @@ import {
 export abstract class TlsMaterial {
   /** @internal Whether only clients with an exception for it trust the certificate. */
   readonly selfSigned: boolean = false;
-  // For the compiler of a user: what it has otherwise is for the package alone.
+  // This is for the compiler of a user: the other members are for the package alone.
   declare private readonly kind: "TlsMaterial";
 
   /** @internal Made through its static methods. */
@@ -118,7 +118,7 @@ export interface TlsFiles {
   readonly selfSigned?: SelfSignedTls;
   /** @internal Whether the key may be of any type. */
   readonly anyKeyType?: boolean;
-  /** @internal Those of the files that something on the host may renew. */
+  /** @internal The files that something on the host may renew. */
   readonly renewedOnHost?: readonly string[];
   /** @internal The config of a certificate by ACME; its names are known when the app is synthesized. */
   readonly acme?: () => AcmeCertificateInput;
@@ -140,7 +140,7 @@ export interface TlsFilePaths extends Omit<
   readonly dhparam?: string | false;
 }
 
-/** @internal Where a proxy runs, as far as materials are concerned. */
+/** @internal The place in which a proxy runs, as far as materials are concerned. */
 export interface TlsPlace {
   /** The host; undefined where Terraform puts no files. */
   readonly host?: IHost;
@@ -238,7 +238,7 @@ function subject({ host, serverNames, forHost }: HostContext, options: SelfSigne
       ...served(),
     ]),
   ];
-  // Without a name a list is left out.
+  // A list without names is left out.
   const list = (produce: () => string[]): string[] => Lazy.listValue({ produce }, { omitEmpty: true });
   return {
     subject: [{ commonName }],

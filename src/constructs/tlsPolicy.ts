@@ -40,7 +40,7 @@ export class TlsPolicy {
   }
 
   private constructor(
-    /** @internal Its section of the config. */
+    /** @internal The policy's section of the config. */
     readonly settings: TlsPolicyName | TlsPolicySettings,
   ) {
     refuseNew("TlsPolicy", TLS_POLICY, settings === undefined);

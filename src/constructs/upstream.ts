@@ -88,7 +88,7 @@ export class Upstream extends Construct implements IUpstream {
 /** @internal Upstreams that only routes with their URL use: without such a route, the proxy does not have them. */
 export const madeOfUrls = new WeakSet<IUpstream>();
 
-/** Those of each proxy, by URL. */
+/** The upstreams of each proxy, by URL. */
 const byUrl = new WeakMap<IConstruct, Map<string, Upstream>>();
 
 /** @internal The upstream of a URL that the routes of a proxy share. */

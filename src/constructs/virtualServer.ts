@@ -153,7 +153,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
     );
   }
 
-  /** @internal Its section of the config. */
+  /** @internal The server's section of the config. */
   render(): VirtualServerInput {
     return {
       ...sectionOf({ ...this.props, name: this.name, site: this.site }),
@@ -200,7 +200,7 @@ function problemsOn(
   ];
 }
 
-/** Its props as its section of the config has them. */
+/** The server's props as its section of the config has them. */
 const sectionOf = ({ tls, hsts, expect: _, ...fields }: VirtualServerProps & { readonly name: string }) => ({
   ...fields,
   ...(hsts === undefined ? {} : { hsts: withoutForce(hsts) }),

@@ -156,7 +156,7 @@ function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
   warnOfNames(proxy, listener, tlsFiles, proxy.namesOn(listener));
 }
 
-/** Of names that a certificate does not cover, if it is on the machine that synthesizes. */
+/** Warns of names that a certificate does not cover, if it is on the machine that synthesizes. */
 function warnOfNames(
   proxy: WarnedProxy,
   user: Listener | VirtualServer,
@@ -171,7 +171,7 @@ function warnOfNames(
   warn(user, `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it.`);
 }
 
-/** Of names that a certificate will not cover, because the names to request are listed. */
+/** Warns of names that a certificate will not cover, because the names to request are listed. */
 function warnOfRequestedNames(
   user: Listener | VirtualServer,
   requested: readonly string[],

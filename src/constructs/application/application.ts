@@ -168,8 +168,8 @@ export class Application<
   }
 
   /**
-   * One ordinary server, which gets all requests of the site's names with the client's `Host`, `X-Real-IP`,
-   * `X-Forwarded-For` and `X-Forwarded-Proto`.
+   * An ordinary server, which gets all requests of the site's names with the client's `Host`, `X-Real-IP`, `X-Forwarded-For`
+   * and `X-Forwarded-Proto`.
    *
    * @param upstream a URL, such as `http://127.0.0.1:3000`, or props of an `Upstream`
    * @param options how requests are passed on, as of `Action.proxy`

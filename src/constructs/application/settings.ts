@@ -195,7 +195,7 @@ export interface ApplicationSettingsProps extends FileSyncPathProps {
   readonly directory?: string;
 }
 
-/** Where the file server listens. */
+/** The address and the port of the file server. */
 export interface FileServerListen {
   /**
    * Listen address.

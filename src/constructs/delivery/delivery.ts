@@ -45,7 +45,7 @@ export class Delivery {
     return this.way.needsActivation;
   }
 
-  /** @internal Where a file of a host is on the machine that synthesizes; undefined if it is elsewhere. */
+  /** @internal The path of a host's file on the machine that synthesizes; undefined if the file is elsewhere. */
   onThisMachine(host: DeliveryHost, path: string): string | undefined {
     return this.way.onThisMachine(host, path);
   }

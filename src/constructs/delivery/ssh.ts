@@ -64,7 +64,7 @@ import {
   TerraformData,
 } from "./terraformData.js";
 
-/** Where a deployment is on its host, by the id of its resource. */
+/** The places of a deployment on its host, by the id of its resource. */
 const placesOf = (id: string) => ({
   store: DEPLOYMENT_STORE,
   incoming: `${INCOMING_DIRECTORY}/${id}`,

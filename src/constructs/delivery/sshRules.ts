@@ -74,7 +74,7 @@ const USER: Rule = {
   pattern: "^[A-Za-z_][0-9A-Za-z_.-]*[$]?$",
   allowed: "a user name of letters, digits, `_`, `.` and `-`",
 };
-/** Without sudo, no other user can change a host. */
+/** Only root, or a user with sudo, can change a host. */
 const ROOT: Rule = { pattern: "^root$", allowed: "`root`, or any user with `sudo: true`" };
 const ADDRESS: Rule = {
   pattern: "^[A-Za-z0-9][A-Za-z0-9.:-]*$",

@@ -27,7 +27,7 @@ export interface DeliveryHost extends Construct {
 export interface DeliveryWay {
   /** Whether files take effect by activation only, so that every host needs one. */
   readonly needsActivation: boolean;
-  /** Where a file of a host is on the machine that synthesizes; undefined if it is elsewhere. */
+  /** The path of a host's file on the machine that synthesizes; undefined if the file is elsewhere. */
   onThisMachine(host: DeliveryHost, path: string): string | undefined;
   /** Names the machine or the folder that files of a host land on. */
   place(host: DeliveryHost): string;

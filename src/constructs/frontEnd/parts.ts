@@ -51,7 +51,7 @@ export interface FrontEndFirewallProps extends Omit<
 export const listenersIn = (...listeners: readonly (Listener | undefined)[]): Listener[] =>
   listeners.filter((one) => one !== undefined);
 
-/** @internal One listener for each port of the mode, and an IPv6 one as well if the host has an IPv6 address. */
+/** @internal Adds a listener for each port of the mode, and an IPv6 listener as well if the host has an IPv6 address. */
 export function addListeners(
   proxy: ReverseProxy,
   mode: Mode,

@@ -27,7 +27,7 @@ export interface PathApplicationProps<
   SiteOptions<Upstreams, Routes>,
   "upstreams" | "routeResponseHeaders" | "requestBodyTimeoutMs"
 > {
-  /** Where the application begins: `/wiki`, without a slash at the end. Known at synthesis. */
+  /** The path at which the application begins: `/wiki`, without a slash at the end. Known at synthesis. */
   readonly path: string;
   /**
    * The application: `server`, `staticFiles`, `redirect`, or `custom` with `belowPath: true`. A server gets the whole path,
@@ -60,7 +60,7 @@ export class PathApplication<
   Routes extends object = object,
   Settings extends Construct = Construct,
 > extends Construct {
-  /** Where the application begins. */
+  /** The path at which the application begins. */
   readonly path: string;
   /** The path as a URL, with the main name of the site and a slash at the end. */
   readonly url: string;

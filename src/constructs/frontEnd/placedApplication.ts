@@ -18,7 +18,7 @@ export interface PlacedApplication {
   readonly upstreams: Readonly<Record<string, Upstream>>;
   /** Upstreams whose URL is the application's default. */
   readonly defaultUrls: readonly Upstream[];
-  /** For the activation of the front end. */
+  /** The application as the front end's activation needs it. */
   readonly activated: ActivatedApplication;
 }
 

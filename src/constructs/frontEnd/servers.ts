@@ -83,13 +83,13 @@ export interface ApplicationParts {
   readonly place: PublicPlace;
   readonly upstreams: Readonly<Record<string, Upstream>>;
   readonly routes: Readonly<Record<string, Route>>;
-  /** Where users find the application. */
+  /** The URL at which users find the application. */
   readonly url: string;
 }
 
 /** @internal The constructs of a site. */
 export interface SiteParts extends ApplicationParts, Servers {
-  /** Where the default server's page leads; undefined if nowhere. */
+  /** The target of the link on the default server's page; undefined if there is no link. */
   readonly linked?: string;
 }
 
@@ -154,7 +154,7 @@ function addUpstreams(proxy: ReverseProxyBase, input: ApplicationInput): Readonl
   return Object.fromEntries(made);
 }
 
-/** Where users find the application: its path, with a slash at its end. */
+/** The path at which users find the application, with a slash at its end. */
 function mainPath(application: ApplicationDefinition, place: PublicPlace): string {
   const { path } = application.routes(place)[application.main]!;
   return path.endsWith("/") ? path : `${path}/`;
@@ -167,7 +167,7 @@ function rootRedirect({ scheme, publicPort: port }: Mode, path: string): Action 
 
 interface ServersInput extends Omit<SiteInput, "upstreams"> {
   readonly place: PublicPlace;
-  /** Where `/` leads; undefined if it is a page. */
+  /** The action of `/`; undefined if it is a page. */
   readonly root?: Action;
   readonly expect: FrontEndExpectations;
 }
@@ -307,7 +307,7 @@ function actionOf(
   }
 }
 
-/** Where clients find the application. */
+/** The place at which clients find the application. */
 function placeOf(
   { scheme, publicPort: port }: Mode,
   serverNames: readonly [string, ...string[]],

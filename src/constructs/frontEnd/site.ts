@@ -33,7 +33,7 @@ export class Site<
 > extends Construct {
   /** Names of the site, the main one first. */
   readonly serverNames: readonly [string, ...string[]];
-  /** Where users find the application. */
+  /** The URL at which users find the application. */
   readonly url: string;
   /** The application's upstreams. */
   readonly upstreams: Upstreams;
@@ -50,7 +50,7 @@ export class Site<
   readonly siteName?: string;
   /** @internal The site's application, and those below paths of the site. */
   readonly placed: PlacedApplication[];
-  /** @internal Where the default server's page leads; undefined if nowhere. */
+  /** @internal The target of the link on the default server's page; undefined if there is no link. */
   readonly linked?: string;
 
   /**

@@ -22,7 +22,7 @@ export abstract class SitesOfProxy<
   abstract readonly mode: Mode;
   /** The proxy that the sites belong to. */
   abstract readonly proxy: ReverseProxyBase;
-  /** Where the proxy listens for all sites. */
+  /** The listeners of the proxy for all sites. */
   abstract readonly listeners: FrontEndListeners;
   private readonly allSites: Site[] = [];
   private ownSite?: Site<Upstreams, Routes, Settings>;

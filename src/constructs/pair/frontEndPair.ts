@@ -142,10 +142,9 @@ export class FrontEndPair<
   }
 
   /**
-   * One host after the other, so that a deployment that fails on one host does not reach the other; the host with the
-   * address comes last, so that the address moves once at most. Only the hosts know which one has it: the first host is
-   * activated before the second unless it has the address, and again after the second, when there may be nothing left
-   * to do.
+   * Activates one host after the other, so that a deployment that fails on one host does not reach the other; the host with
+   * the address comes last, so that the address moves once at most. Only the hosts know which host has it: the first host is
+   * activated before the second unless it has the address, and again after the second, when there may be nothing left to do.
    */
   private order(before: TerraformResource[]): void {
     const [first, second] = this.frontEnds.map(({ activation }) => activation!);

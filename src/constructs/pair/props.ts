@@ -19,7 +19,7 @@ import {
 } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
 
-/** One host of a pair. The pair defines the names; a virtual IPv6 address is not supported. */
+/** A host of a pair. The pair defines the names; a virtual IPv6 address is not supported. */
 export interface PairHostProps extends Omit<
   HostProps,
   "virtualAddress" | "publicName" | "ipv6Address" | "ipv6Flags"

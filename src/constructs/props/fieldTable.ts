@@ -26,7 +26,7 @@ export const fieldsOf = <S extends z.ZodType, K extends keyof InputOf<S> & strin
   ...names: readonly K[]
 ) => tableOf(schema, names, (field) => (field.isOptional() ? any : judged));
 
-/** As {@link fieldsOf}, where the model sees the values only later: those of another kind are refused at once. */
+/** Entries like those of {@link fieldsOf}, if the model sees the values only later: another kind is refused at once. */
 export const kindsOf = <S extends z.ZodType, K extends keyof InputOf<S> & string>(
   schema: S,
   ...names: readonly K[]

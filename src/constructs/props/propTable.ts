@@ -38,7 +38,7 @@ export interface RequiredPropKind extends PropKind {
   readonly required: true | "model";
 }
 
-/** One entry for each prop: the compiler reports a missing entry, and a required prop without `required`. */
+/** An entry for each prop: the compiler reports a missing entry, and a required prop without `required`. */
 export type PropTable<P> = {
   readonly [K in keyof P]-?: object extends Pick<P, K> ? PropKind : RequiredPropKind;
 };
@@ -351,7 +351,7 @@ function classNames(value: unknown): string[] {
   return names;
 }
 
-/** One of two kinds; problems inside the value are those of the second. */
+/** Either of two kinds; problems inside the value are those of the second. */
 export function either(first: PropKind, second: PropKind): PropKind {
   return {
     allowed: `${first.allowed}, or ${second.allowed}`,
