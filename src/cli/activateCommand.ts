@@ -25,7 +25,7 @@ interface CommonFlags {
   root: string;
   json?: boolean;
   wait: number;
-  /** Where a detached run writes its output; for runs that `portico` itself has started. */
+  /** The file in which a detached run writes its output; for runs that `portico` itself has started. */
   record?: string;
 }
 
@@ -212,7 +212,7 @@ function removedText(removed: Deactivated["removed"]): string {
 }
 
 async function runRecover(flags: CommonFlags, output: Output): Promise<number> {
-  // As in a deactivation: there is no safe point to stop halfway.
+  // There is no safe point to stop halfway, as in a deactivation.
   const { release } = interruption();
   try {
     const recovered = await recoverHost({

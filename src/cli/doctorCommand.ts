@@ -140,9 +140,7 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
   unknown: "?      ",
 };
 
-/**
- * One line for a row without a problem. Any other row has its id, by which other rows and docs/breakages.md name it.
- */
+/** A row as text: a line if there is no problem, else with its id, by which other rows and docs/breakages.md name it. */
 function formatRow(row: DiagnosisRow): string {
   // The title of an expected response is its id.
   const id = row.status === "ok" || row.id.startsWith("response: ") ? "" : ` [${row.id}]`;

@@ -4,7 +4,7 @@ import type { ProxyConfig, Result } from "../model/serving.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readParsed, STANDARD_INPUT } from "../runtime/load/files.js";
 
-/** Where a host keeps its config. */
+/** The path at which a host keeps its config. */
 export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;
 
 /** The config a command works on, and the folder that the host's files are in. */

@@ -30,7 +30,7 @@ function listed(asJson: boolean, output: Output): number {
 const WIDEST = Math.max(...Object.keys(PROBLEM_CODES).map((code) => code.length));
 
 async function explain(given: string, asJson: boolean, output: Output): Promise<number> {
-  // As it was copied: with its brackets, or as the anchor of the page.
+  // The code as it was copied may have brackets, or be the anchor of the page.
   const code = given.replace(/^\[|\]$/g, "");
   const { default: page } = await import("../../docs/errors.md");
   const text = page.split(/^###? /m).find((section) => section.startsWith(`\`${code}\`\n`));

@@ -8,7 +8,7 @@ import {
 import type { ConfigLog } from "../host/diagnosis/configLogs.js";
 import { hiddenQuery, shownText } from "../host/diagnosis/replayTexts.js";
 
-/** One line of a log as a person reads it; the start of the line has its colour from `output.ts`. */
+/** A line of a log as a person reads it; the start of the line has its colour from `output.ts`. */
 export function entryText(entry: LogEntry, secrets: boolean): string {
   const time = clockOf(entry.time);
   return entry.kind === "error"
@@ -106,7 +106,7 @@ const isoOf = (time: number): string => new Date(time).toISOString();
 
 const two = (n: number): string => String(n).padStart(2, "0");
 
-/** By the clock of this host; with the day if it is another one. */
+/** The time by the clock of this host; with the day if that is not today. */
 function clockOf(time: number): string {
   const date = new Date(time);
   const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");

@@ -1,7 +1,7 @@
 import { printable } from "../model/printable.js";
 import { formatProblem, type Problem, type ProxyConfig } from "../model/serving.js";
 
-/** Where a command writes; the process's own streams unless a test gives others. */
+/** The streams that a command writes to; the process's own streams unless a test gives others. */
 export interface Output {
   out(text: string): void;
   err(text: string): void;

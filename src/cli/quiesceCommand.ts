@@ -193,7 +193,7 @@ const UNREACHED = new Set<string>([
   "control.replaced",
   "serve.stopping",
 ]);
-/** As the proxy would say it. */
+/** The response that the proxy would give. */
 const NOT_REFUSED: ControlOutcome = {
   ok: false,
   problems: [problem("control.not-quiesced", "", "requests that write are served again")],
@@ -314,7 +314,7 @@ function ended(program: string, args: readonly string[], signals: Signals, outpu
   });
 }
 
-/** As of `timeout` and `env`. */
+/** These are the exit statuses of `timeout` and `env`. */
 const [NOT_ENDED, NOT_DONE, CANNOT_RUN, NOT_FOUND] = [124, 125, 126, 127];
 
 function notDone(outcome: ControlOutcome, output: Output): number {

@@ -109,7 +109,7 @@ async function replay(logs: readonly string[], flags: ReplayFlags, output: Outpu
   const servers =
     site === undefined ? undefined : new Set(configs.flatMap((one) => [...serversOfSite(one, site)]));
   const origin = originOf(configs[0]!, { ...flags, servers });
-  // Where each line names its host, no choice is needed.
+  // If each line names its host, no choice is needed.
   const assumed = "names" in origin ? { scheme: "https" as const, host: origin.names[0]! } : origin;
   const run = new Replay({
     before: before?.config,

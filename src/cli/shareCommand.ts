@@ -17,7 +17,7 @@ export interface ShareFlags {
   state?: string;
 }
 
-/** One host's side of certificates that the hosts of a pair share; runs until it is stopped. */
+/** Shares certificates with the other host of a pair; runs until it is stopped. */
 export async function share(
   file: string,
   { own, peer, port, key, state }: ShareFlags,

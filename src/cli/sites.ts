@@ -21,7 +21,7 @@ export function refuseSite(unknown: Problem, inJson: boolean | undefined, output
   return EXIT.usage;
 }
 
-/** Where clients find a site: its first name, over https if it has it. */
+/** The origin at which clients find a site: its first name, over https if it has it. */
 export function originOfSite({ listeners, virtualServers }: ProxyConfig, site: string): string {
   const servers = virtualServers.filter((server) => siteOf(server) === site);
   const all = listeners.filter(({ name }) => servers.some((server) => server.listeners.includes(name)));

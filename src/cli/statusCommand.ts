@@ -84,7 +84,7 @@ async function watch(flags: Flags, output: Output): Promise<number> {
     for (let before = ""; !over.signal.aborted; before = "\n") {
       const code = await show(flags, output, drawn || flags.json === true ? "" : before);
       if (code !== EXIT.ok) return code;
-      // Also an interrupt that came during the request ends the pause at once.
+      // An interrupt that came during the request also ends the pause at once.
       await sleep(EVERY_MS, undefined, { signal: over.signal }).catch(() => undefined);
     }
     return EXIT.ok;

@@ -117,7 +117,7 @@ function bar({ kind, bytesIn, bytesOut, bytesTotal }: ListedTransfer): string {
   return `${"█".repeat(full)}${"░".repeat(BAR_LENGTH - full)} ${String(Math.floor(share * 100)).padStart(3)} %`;
 }
 
-/** One of them in a sentence; the same data of a client as above. */
+/** A transfer in a sentence; the same data of a client as above. */
 export const transferText = (one: Transfer): string =>
   `${one.method} ${one.path}${one.file ?? ""} of ${one.client}${one.program === "" ? "" : ` (${one.program})`}: ` +
   `${progressText(one)} in ${durationText(one.ageMs)}`;
@@ -179,7 +179,7 @@ function event({ at, level, message, problems }: Overview["events"][number], now
   ];
 }
 
-/** As the terminal would show it, without a second line. */
+/** Cuts a line to the width of the terminal, so that it takes no second line. */
 function cut(line: string, columns: number): string {
   const characters = [...line.trimEnd()];
   return characters.length > columns ? `${characters.slice(0, columns - 1).join("")}…\n` : line;

@@ -7,7 +7,7 @@ export interface CommandUsage {
   readonly description: string;
   readonly arguments: readonly ArgumentUsage[];
   readonly options: readonly OptionUsage[];
-  /** Its own commands; each of them is also in the list. */
+  /** The command's own commands; each of them is also in the list. */
   readonly commands: readonly ArgumentUsage[];
 }
 

@@ -98,7 +98,7 @@ async function why(about: string, flags: WhyFlags, output: Output): Promise<numb
   return EXIT.usage;
 }
 
-/** As `requestId.ts` accepts and makes them. */
+/** The ids that `requestId.ts` accepts and makes. */
 const ID = /^[0-9A-Za-z][0-9A-Za-z._:+/=-]{0,127}$/;
 
 interface Loaded {
