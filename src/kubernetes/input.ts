@@ -97,7 +97,7 @@ function podSettings({ proxy, resources = {}, ticketKeys }: KubernetesFrontEndPr
   const { cpu, cpuLimit } = quantities(resources);
   return {
     limits: podLimits(resources, proxy.config.workers),
-    // Without a limit a pod sees all CPUs of its node, and would start a worker for each.
+    // A pod that has no limit sees all CPUs of its node, and would start a worker for each.
     ...(cpuLimit === undefined ? { workers: wholeCpus(cpu) } : {}),
     timeouts: { drainDelayMs: DRAIN_DELAY_MS },
     healthListener: { address: "0.0.0.0", port: 9180, anyAddress: true },
@@ -112,7 +112,7 @@ function podSettings({ proxy, resources = {}, ticketKeys }: KubernetesFrontEndPr
   };
 }
 
-/** Those of a host would let hostile clients take more memory than a pod may have. */
+/** The limits of a host would let hostile clients take more memory than a pod may have. */
 function podLimits(resources: PodResources, workers: ProxyConfigInput["workers"]): ProxyLimits {
   const { cpu, cpuLimit, memory } = quantities(resources);
   const bytes = bytesOf(memory);
@@ -138,7 +138,7 @@ function knownConfig(proxy: IContainerProxy): ProxyConfig {
   );
   refuse(unknown);
   refuse(problems);
-  // As in the file, undefined fields are left out.
+  // The JSON has no undefined fields, like the file.
   const result = parseConfig(JSON.parse(JSON.stringify(config)));
   if (!result.ok) throw new Error("a config without problems was refused");
   return result.value;
@@ -155,7 +155,7 @@ function mountedSecrets(props: KubernetesFrontEndProps): readonly MountedSecret[
   return [...tls, { volume: "ticket-keys", secretName, directory: TICKET_DIRECTORY }];
 }
 
-/** One port for each published one: listeners of both families share it. */
+/** The ports of the Service: listeners of both families share a published port. */
 function servicePorts(
   listeners: ProxyConfig["listeners"],
   nodePorts: Readonly<Record<string, number>>,

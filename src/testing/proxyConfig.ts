@@ -22,7 +22,7 @@ export function renderProxyConfig(target: IConstruct): ProxyConfig {
       return result.ok ? [] : result.problems;
     },
   );
-  // As in the file, undefined fields are left out.
+  // The JSON has no undefined fields, like the file.
   const result = parseConfig(JSON.parse(JSON.stringify(placeholder)));
   if (problems.length > 0) throw new ProblemError(problems);
   // Only a value that no placeholder fits can cause a problem here.
