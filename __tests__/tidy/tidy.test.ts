@@ -318,6 +318,23 @@ test("every process of ours refuses a debugger before it does anything else", ()
   ]);
 });
 
+const BEGINS_BADLY = /(?:\/\/|\/\*\*(?:\s+\*)?) (?:@internal )?(?:Its|Of|Where|One|Without)\b.*/g;
+
+test("a comment begins with the thing that it explains", () => {
+  const found = modulesBelow("src").flatMap((module) =>
+    [...textOf(module).matchAll(BEGINS_BADLY)].map(([comment]) => `${module.path}: ${comment}`),
+  );
+  expect(found).toEqual([]);
+  for (const planted of [
+    "a; // Its turn",
+    "/** Of a port. */",
+    "/**\n * Where it is",
+    "/** @internal One port",
+  ])
+    expect(planted).toMatch(new RegExp(BEGINS_BADLY, ""));
+  expect("/** The source of a certificate. Where").not.toMatch(new RegExp(BEGINS_BADLY, ""));
+});
+
 /** A sentence of so many words is about one field, or a function makes it for several. */
 const SCHEMA_WORDS_MIN = 8;
 

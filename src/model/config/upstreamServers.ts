@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { endpoint, upstreamAddress, upstreamScheme } from "../authority.js";
 import type { UpstreamConfig } from "./config.js";
 
-/** A server of an upstream. */
+/** A server of an upstream, in the config. */
 export type UpstreamServer = NonNullable<UpstreamConfig["servers"]>[number];
 
 /** An upstream as connections to one of its servers need it. */
