@@ -140,7 +140,9 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
   unknown: "?      ",
 };
 
-/** A row as text: a line if there is no problem, else with its id, by which other rows and docs/breakages.md name it. */
+/**
+ * A row without a problem is a single line. Any other row has its id, by which other rows and docs/breakages.md name it.
+ */
 function formatRow(row: DiagnosisRow): string {
   // The title of an expected response is its id.
   const id = row.status === "ok" || row.id.startsWith("response: ") ? "" : ` [${row.id}]`;

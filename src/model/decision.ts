@@ -50,7 +50,7 @@ export type Decision =
   | { readonly kind: "status"; readonly allow: readonly string[] }
   | { readonly kind: "error"; readonly status: number };
 
-/** The route of a request. */
+/** The listener, the virtual server and the route of a request. */
 export interface RouteMatch {
   readonly listener: ListenerConfig;
   readonly server: VirtualServerConfig;

@@ -38,7 +38,7 @@ export class DnsUpdates implements DnsProvider {
 
 const RESPONSE_MS = 10_000;
 
-/** Sends a message over TCP and returns the response (RFC 1035, 4.2.2), whose length has two bytes. */
+/** Sends a message over TCP and returns the response (RFC 1035, 4.2.2), which has at most 65,535 bytes. */
 function exchange(
   { address, port }: DnsProofsOf<"rfc2136">["server"],
   message: Buffer,

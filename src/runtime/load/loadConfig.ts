@@ -310,7 +310,7 @@ export interface LoadedState {
   readonly runtime: string;
   /** The hash of the parsed config, so that formatting makes no difference. */
   readonly config: string;
-  /** The hash of all certificates, of listeners and for upstreams, and of Diffie-Hellman parameters; of no key. */
+  /** The hash of certificates, of listeners and for upstreams, and of Diffie-Hellman parameters; keys are no part of it. */
   readonly tls: string;
 }
 
