@@ -52,7 +52,10 @@ const envFile = (directory: string, name: string, value: string): SettingsFile =
 
 /** Installation of an application by the vendor's Compose file. */
 export interface ComposeOptions {
-  /** Directory of the Compose file and `.env` on the host, an absolute path. */
+  /**
+   * Directory of the Compose file and `.env` on the host, an absolute path. In containers it has no effect: the front end
+   * edits no settings there.
+   */
   readonly directory: string;
 }
 
