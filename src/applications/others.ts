@@ -176,3 +176,40 @@ export const radicale = (): OneServer =>
       },
     },
   );
+
+/** An installation of Gitea. */
+export interface GiteaOptions {
+  /**
+   * Gitea's settings file on the host, an absolute path; in the volume of a container `DATA/gitea/conf/app.ini`. A
+   * `ContainerFrontEnd` does not use it.
+   * @default "/etc/gitea/app.ini"
+   */
+  readonly settingsFile?: string;
+}
+
+/** Gitea 1.17 and later, by its page "Reverse Proxies"; earlier versions have no `/api/healthz`. */
+export const gitea = ({ settingsFile = "/etc/gitea/app.ini" }: GiteaOptions = {}): OneServer =>
+  oneServer(
+    "gitea",
+    "Gitea",
+    { port: 3000, seconds: 600, alive: "/api/healthz" },
+    {
+      settings: ({ origin }) => [
+        {
+          name: "app",
+          path: settingsFile,
+          kind: "ini",
+          items: [{ section: "server", name: "ROOT_URL", value: `${origin}/`, code: "public-urls" }],
+        },
+      ],
+      clients: {
+        // Programs for containers ask for the registry here, whatever the path of the rest.
+        builtIn: ["/v2"],
+        // Git, for repositories at any path.
+        withCredentials: ["/"],
+        logIns: [{ method: "POST", path: "/user/login", failed: [200] }],
+        sessionCookies: ["i_like_gitea"],
+        source: "by the manual",
+      },
+    },
+  );
