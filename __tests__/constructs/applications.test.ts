@@ -106,6 +106,8 @@ const LEADS: readonly (readonly [Application, path: string, leads: string])[] = 
   [OPEN_CLOUD, "/dav/spaces/a", "web /dav/spaces/a"],
   [VAULTWARDEN, "/notifications/hub", "web /notifications/hub"],
   [Application.radicale(), "/.well-known/caldav", "web /.well-known/caldav"],
+  [Application.gitea(), "/a%2Fb", "web /a%2Fb"],
+  [Application.gitea(), "/v2/", "web /v2/"],
 ];
 
 test.each(
@@ -146,6 +148,7 @@ test.each([
   ],
   ["OpenCloud", OPEN_CLOUD, ["OC_DOMAIN=files.example.org"]],
   ["Vaultwarden", VAULTWARDEN, [`DOMAIN=${ORIGIN}`]],
+  ["Gitea", Application.gitea(), [`ROOT_URL = ${ORIGIN}/`]],
 ])("%s is told of its public URL", (_title, application, lines) => {
   const { stack } = frontEndOf(application);
   const files: { content: string }[] = Object.values(synthesize(stack).resource.local_file!);

@@ -68,6 +68,7 @@ const CALLS: Readonly<Record<string, (s: Site, props: Props) => unknown>> = {
   "Action.redirect": (_, props) => Action.redirect(props),
   "Action.respond": (_, props) => Action.respond(200, props),
   "Application.custom": (_, props) => Application.custom(props),
+  "Application.gitea": (_, props) => Application.gitea(props),
   "Application.nextcloud": (_, props) => Application.nextcloud(props),
   "Application.radicale": (_, props) => Application.radicale(props),
   "Application.seafile": (_, props) => Application.seafile(props),

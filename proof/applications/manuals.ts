@@ -229,6 +229,20 @@ export const MANUALS = {
       ["PUT /*", "web /*"],
     ],
   },
+  gitea: {
+    title: "Gitea",
+    pages: ["docs.gitea.com: administration/reverse-proxies, installation/install-on-kubernetes"],
+    application: () => Application.gitea(),
+    asks: [
+      ["GET /", "web /"],
+      ["GET /a%2Fb", "web /a%2Fb"],
+      ["GET /api/healthz", "web /api/healthz"],
+      ["GET /foo/*", "web /foo/*"],
+      ["POST /foo/*", "web /foo/*"],
+      ["GET /v2/*", "web /v2/*"],
+      ["PUT /v2/*", "web /v2/*"],
+    ],
+  },
 } satisfies Record<string, Manual>;
 
 export type ManualName = keyof typeof MANUALS;

@@ -105,4 +105,16 @@ export const SAMPLES: readonly Sample[] = [
   one("Immich", "immich", "HRFPU"),
   one("OpenCloud", "openCloud", "hRFP"),
   one("Vaultwarden", "vaultwarden", "hRFPU"),
+  {
+    title: "Gitea",
+    manual: "gitea",
+    locations: [
+      {
+        at: "/",
+        pass: ["web"],
+        fields: "hRFP",
+        lines: ["proxy_set_header Connection $http_connection; proxy_set_header Upgrade $http_upgrade;"],
+      },
+    ],
+  },
 ];

@@ -52,7 +52,10 @@ const envFile = (directory: string, name: string, value: string): SettingsFile =
 
 /** Installation of an application by the vendor's Compose file. */
 export interface ComposeOptions {
-  /** Directory of the Compose file and `.env` on the host, an absolute path. */
+  /**
+   * Directory of the Compose file and `.env` on the host, an absolute path. In containers it has no effect: the front end
+   * edits no settings there.
+   */
   readonly directory: string;
 }
 
@@ -170,6 +173,43 @@ export const radicale = (): OneServer =>
         logIns: [{ method: "PROPFIND", path: "/", failed: [401] }],
         sessionCookies: [],
         source: "seen on Radicale 3.9.0",
+      },
+    },
+  );
+
+/** An installation of Gitea. */
+export interface GiteaOptions {
+  /**
+   * Gitea's settings file on the host, an absolute path; in the volume of a container `DATA/gitea/conf/app.ini`. A
+   * `ContainerFrontEnd` does not use it.
+   * @default "/etc/gitea/app.ini"
+   */
+  readonly settingsFile?: string;
+}
+
+/** Gitea 1.17 and later, by its page "Reverse Proxies"; earlier versions have no `/api/healthz`. */
+export const gitea = ({ settingsFile = "/etc/gitea/app.ini" }: GiteaOptions = {}): OneServer =>
+  oneServer(
+    "gitea",
+    "Gitea",
+    { port: 3000, seconds: 600, alive: "/api/healthz" },
+    {
+      settings: ({ origin }) => [
+        {
+          name: "app",
+          path: settingsFile,
+          kind: "ini",
+          items: [{ section: "server", name: "ROOT_URL", value: `${origin}/`, code: "public-urls" }],
+        },
+      ],
+      clients: {
+        // Programs for containers ask for the registry here, whatever the path of the rest.
+        builtIn: ["/v2"],
+        // Git, for repositories at any path.
+        withCredentials: ["/"],
+        logIns: [{ method: "POST", path: "/user/login", failed: [200] }],
+        sessionCookies: ["i_like_gitea"],
+        source: "by the manual",
       },
     },
   );

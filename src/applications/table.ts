@@ -2,7 +2,7 @@ import type { ApplicationDefinition } from "./definition.js";
 import { fileSyncService } from "./fileSync.js";
 import { fileSyncPaths } from "./fileSyncSettings.js";
 import { nextcloud } from "./nextcloud.js";
-import { immich, infiniteScale, openCloud, radicale, vaultwarden } from "./others.js";
+import { gitea, immich, infiniteScale, openCloud, radicale, vaultwarden } from "./others.js";
 import { seafile, SEAFILE_VERSIONS } from "./seafile.js";
 
 /** Every entry, in each of its different forms, for tests and documents. */
@@ -21,4 +21,5 @@ export const APPLICATIONS: readonly ApplicationDefinition[] = [
   openCloud({ directory: "/srv/opencloud" }),
   vaultwarden({ directory: "/srv/vaultwarden" }),
   radicale(),
+  gitea(),
 ];

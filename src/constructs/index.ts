@@ -68,6 +68,7 @@ export type {
   ApplicationSettingsValues,
   ComposeOptions,
   FileSyncPaths,
+  GiteaOptions,
   Liveness,
   LogIn,
   MediaDirectories,

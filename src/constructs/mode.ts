@@ -109,7 +109,7 @@ export interface TlsOptions
     Pick<InputOf<typeof virtualServerOptions>, "hsts"> {
   /** @default TlsMaterial.selfSigned() */
   readonly material?: TlsMaterial;
-  /** @remarks This applies to the application's virtual server. Refused as the `hsts` of `VirtualServerProps`. */
+  /** @remarks This applies to all sites. Refused as the `hsts` of `VirtualServerProps`. */
   readonly hsts?: HstsOptions;
   /**
    * The host's HTTP port for the redirect, 1 to 65535; `false` for TLS alone: the front end has no HTTP port, and

@@ -138,8 +138,9 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
   /** All problems that make the proxy refuse the config; empty if the config loads. Synthesis checks for problems. */
   get problems(): readonly Problem[] {
     const removal = this.virtualServers.flatMap((server) => server.removalProblems);
-    const problems = configProblems(this.config, this.ownNames)
-      .map((p) => this.asOverridden(atConstructs(p, this), p.path))
+    const { config } = this;
+    const problems = configProblems(config, this.ownNames)
+      .map((p) => this.asOverridden(this.atServerName(p, config) ?? atConstructs(p, this), p.path))
       .filter(({ path }) => removal.every((other) => other.path !== path));
     return [
       ...problems,
@@ -159,6 +160,20 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
         ),
       ),
     ];
+  }
+
+  /** A problem of a name in a certificate by ACME is that of the virtual server which has the name. */
+  private atServerName(p: Problem, config: ProxyConfigInput): Problem | undefined {
+    const [, listener, further, at] = CERTIFICATE_NAME.exec(p.path) ?? [];
+    const { name: on, tls } = config.listeners[Number(listener)] ?? {};
+    const { acme } = (further === undefined ? tls : tls?.certificates?.[Number(further)]) ?? {};
+    const name = acme?.names[Number(at)];
+    if (name === undefined) return undefined;
+    const has = (server: VirtualServer): boolean =>
+      server.serverNames.includes(name) && server.listeners.some((one) => one.name === on);
+    const server = this.virtualServers.find(has);
+    if (server === undefined) return undefined;
+    return { ...p, path: `${server.namedBy}.serverNames[${server.serverNames.indexOf(name)}]` };
   }
 
   /** Adds to a problem that an override set its field. */
@@ -316,6 +331,9 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
 }
 
 sayWhere(ReverseProxyBase, { addRoute: "a virtual server of the proxy" });
+
+/** A name in a certificate by ACME. Names that its material lists are checked where they are listed. */
+const CERTIFICATE_NAME = /^listeners\[(\d+)\]\.tls\.(?:certificates\[(\d+)\]\.)?acme\.names\[(\d+)\]$/;
 
 /** The parts of a proxy in the order of its config. */
 interface Parts extends IConstruct {

@@ -66,6 +66,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
   readonly tlsFiles?: TlsFiles;
   /** @internal Site in the config; undefined if the virtual server is one of its own. */
   site?: string;
+  /** @internal Path of the construct whose prop `serverNames` has the names. */
+  namedBy: string;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
 
@@ -81,6 +83,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
     const proxy = proxyOf(this);
     this.props = props;
     this.site = props.site;
+    this.namedBy = this.node.path;
     this.name = props.name ?? id;
     this.serverNames = props.serverNames;
     this.reachedThrough = props.listeners;

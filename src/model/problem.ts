@@ -116,7 +116,7 @@ export const PROBLEM_CODES = {
   "acme.private-name":
     "Use a name of the public DNS, use a private authority and set its `roots`, or use a self-signed certificate.",
   "acme.wildcard-challenge":
-    "Add `dns`, and remove `challenge` or set it to `dns-01`: only a DNS record proves a wildcard name. Or use a certificate from files.",
+    "Add `dns` to the authority, in a stack to `TlsMaterial.acme`, and remove `challenge` or set it to `dns-01`: only a DNS record proves a wildcard name. Or use a certificate from files.",
   "acme.address-challenge":
     "Use a second authority with the challenge `http-01` or `tls-alpn-01` for the address, or remove the address.",
   "acme.dns-missing": "Add `dns`, which says how the DNS records are written.",

@@ -1,6 +1,8 @@
 import {
   type ApplicationDefinition,
   type ComposeOptions,
+  gitea,
+  type GiteaOptions,
   immich,
   infiniteScale,
   nextcloud,
@@ -167,6 +169,12 @@ export class Application<
     return new Application(radicale());
   }
 
+  /** Gitea 1.17 or later. */
+  static gitea(options: GiteaOptions = {}): OneServerApplication {
+    refuseOptions("Application.gitea", options, GITEA, giteaProblems);
+    return new Application(gitea(options));
+  }
+
   /**
    * An ordinary server, which gets all requests of the site's names with the client's `Host`, `X-Real-IP`, `X-Forwarded-For`
    * and `X-Forwarded-Proto`.
@@ -248,16 +256,23 @@ const SEAFILE: PropTable<SeafileOptions> = {
 
 const COMPOSE: PropTable<ComposeOptions> = { directory: required(text) };
 
-function directoryProblems(method: string, { directory }: Partial<ComposeOptions>): Problem[] {
-  if (directory === undefined || (isKnown(directory) && isFilePath(directory))) return [];
+const GITEA: PropTable<GiteaOptions> = { settingsFile: text };
+
+const giteaProblems = ({ settingsFile }: Partial<GiteaOptions>): Problem[] =>
+  pathProblems("Application.gitea.settingsFile", settingsFile);
+
+const directoryProblems = (method: string, { directory }: Partial<ComposeOptions>): Problem[] =>
+  pathProblems(`${method}.directory`, directory);
+
+function pathProblems(at: string, path: string | undefined): Problem[] {
+  if (path === undefined || (isKnown(path) && isFilePath(path))) return [];
   const allowed = "an absolute path";
-  if (isKnown(directory)) {
-    const more = { received: directory, allowed };
-    return [problem("config.bad-file-path", `${method}.directory`, "is not an absolute path", more)];
+  if (isKnown(path)) {
+    const more = { received: path, allowed };
+    return [problem("config.bad-file-path", at, "is not an absolute path", more)];
   }
   const fix = "Use a literal: settings files and routes are made from the path.";
-  const message = "is not known at synthesis";
-  return [problem("config.bad-file-path", `${method}.directory`, message, { allowed, fix })];
+  return [problem("config.bad-file-path", at, "is not known at synthesis", { allowed, fix })];
 }
 
 function seafileProblems(fit: Partial<SeafileOptions>): Problem[] {

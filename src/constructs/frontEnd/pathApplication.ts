@@ -31,7 +31,7 @@ export interface PathApplicationProps<
   readonly path: string;
   /**
    * The application: `server`, `staticFiles`, `redirect`, or `custom` with `belowPath: true`. A server gets the whole path,
-   * unless `path` of its options says otherwise. Other applications need a site of their own.
+   * unless `strip` or `rewrite` of its options says otherwise. Other applications need a site of their own.
    */
   readonly application: Application<Upstreams, Routes, Settings>;
 }

@@ -84,6 +84,7 @@ export class Site<
     this.routes = made.routes as Routes;
     this.virtualServer = made.application;
     this.redirect = made.redirect;
+    if (isFurther) this.virtualServer.namedBy = this.node.path;
     this.linked = made.linked;
     const { settings, placed } = placeApplication(this, scope, {
       ...{ own, application, upstreams, serverNames, made },

@@ -123,9 +123,14 @@ function unionProblems(
   schema: z.ZodType,
   document: unknown,
 ): Problem[] {
-  const [meant] = issue.errors
-    .filter((errors) => errors.every(isWithin))
-    .sort((one, other) => one.length - other.length);
+  const branches = issue.errors.filter((errors) => errors.every(isWithin));
+  // Nothing says which branch was meant.
+  if (branches.length > 1 && branches.flat().every(isMissing)) {
+    const names = branches.map((errors) => errors.map((e) => `\`${e.path.join(".")}\``).join(" and "));
+    const more = { allowed: names.join(", or "), fix: "Add the fields of one kind." };
+    return [problem("config.missing-field", path, "has none of the fields that it needs", more)];
+  }
+  const [meant] = branches.sort((one, other) => one.length - other.length);
   if (meant !== undefined)
     return meant.flatMap((e) => toProblems({ ...e, path: [...issue.path, ...e.path] }, schema, document));
   const allowed = allowedAt(schema, issue.path, document);
@@ -145,6 +150,8 @@ function receivedIn({ input, discriminator }: z.core.$ZodIssueInvalidUnion): unk
 function isWithin(issue: Issue): boolean {
   return issue.path.length > 0 || issue.code === "unrecognized_keys";
 }
+
+const isMissing = ({ code, input }: Issue): boolean => code === "invalid_type" && input === undefined;
 
 interface Explained {
   readonly code: ProblemCode;
