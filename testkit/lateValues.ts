@@ -3,7 +3,7 @@ export interface LateValue {
   readonly name: string;
   readonly good: unknown;
   readonly bad: string;
-  /** Construct path and prop, and the beginning of what is allowed. */
+  /** The field of the config, or else construct path and prop, and the beginning of what is allowed. */
   readonly at: string;
   readonly allowed: string;
 }
@@ -20,10 +20,9 @@ const SPLIT = "an absolute path of letters, digits and ./_-+@,=~%";
 
 const KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 const URL = "http://HOST:PORT or https://HOST:PORT in lower case, with nothing after the port, or unix:/PATH";
-const PORT = "a whole number from 1 to 65535";
 const FILE = "an absolute path without `//`";
-const SITE = "proxy/VirtualServers/site";
-const GONE = `${SITE}/gone`;
+const SITE = "virtualServers[0]";
+const GONE = `${SITE}.routes[3]`;
 const NAME = "a lower-case host name or an IP address";
 
 /** The type of the variable. */
@@ -33,11 +32,10 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("address", "93.184.216.34", "example.org", "host.address", "a static IPv4 address"),
   value("ipv6", "2a00:1450::1", "2a00:1450", "host.ipv6Address", "an IPv6 address"),
   value("publicName", "files.example.org", "Files.example.org:8080", "host.publicName", "a domain name"),
-  value("lanAddress", "192.168.1.5", "192.168.1", "lan.address", "a static IPv4 address"),
-  value("gateway", "192.168.1.1", "192.168.1.256", "lan.gateway", "the router's IPv4 address"),
-  value("dnsDomain", "example.org", "Example", "lan.dnsDomain", "a domain name"),
-  value("nameserver", "9.9.9.9", "dns9", "lan.nameservers[1]", "an IPv4 or IPv6 address"),
-  value("sshPort", 2222, "0", "lan.sshPort", "a whole number from 1 to 65535"),
+  value("gateway", "93.184.216.1", "93.184.216.256", "host.gateway", "the router's IPv4 address"),
+  value("dnsDomain", "example.org", "Example", "host.dnsDomain", "a domain name"),
+  value("nameserver", "9.9.9.9", "dns9", "host.nameservers[1]", "an IPv4 or IPv6 address"),
+  value("sshPort", 2222, "0", "host.sshPort", "a whole number from 1 to 65535"),
   value("interface", "eth0", "eth0/1", "network.interface.name", "a name such as eth0"),
   value("mac", "52:54:00:12:34:56", "53:54:00:12:34:56", "network2.interface.macAddress", "an address"),
   value("prefixLength", 48, "129", "network.ipv6PrefixLength", "a whole number from 1 to 128"),
@@ -71,23 +69,23 @@ export const LATE_VALUES: readonly LateValue[] = [
     "one word of letters",
   ),
   value("variable", "info", "50%", "daemons/Webdav.unit.Service.Environment[0]", "one line"),
-  value("workers", 2, "0", "proxy.workers", '"auto" or a whole number from 1 to 256'),
+  value("workers", 2, "0", "workers", "at least 1"),
   value(
     "trusted",
     ["10.0.0.0/8", "::1"],
     '["10.0.0.0/8","10.0.0.0/33"]',
-    "proxy.trustedProxies",
-    "a list, each item an IP address or",
+    "trustedProxies[1]",
+    "an IP address or",
   ),
-  value("listenerPort", 8080, "70000", "proxy/Listeners/http.port", PORT),
-  value("listenerAddress", "0.0.0.0", "0.0.0.256", "proxy/Listeners/http.address", "an IPv4 or IPv6 address"),
-  value("listenerAddress6", "::", "[::]", "proxy/Listeners/https.address", "an IPv4 or IPv6 address"),
-  value("urlHost", "10.0.0.7", "user@10.0.0.7", "proxy/Upstreams/web.url", URL),
-  value("urlPort", "8000", "8000/app", "proxy/Upstreams/web.url", URL),
-  value("timeout", 5000, "1.5", "proxy/Upstreams/other.readTimeoutMs", "a whole number from 1 to"),
-  value("routePath", "/web", "/web//x", `${SITE}/web.path`, "a decoded path of visible ASCII"),
-  value("strip", "raw", "all", `${SITE}/web.action.strip`, '"none", "raw", "nginx"'),
-  value("directory", "/srv", "/srv/..", `${SITE}/files.action.directory`, FILE),
+  value("listenerPort", 8080, "70000", "listeners[0].port", "at most 65535"),
+  value("listenerAddress", "0.0.0.0", "0.0.0.256", "listeners[0].address", "an IPv4 or IPv6 address"),
+  value("listenerAddress6", "::", "[::]", "listeners[1].address", "an IPv4 or IPv6 address"),
+  value("urlHost", "10.0.0.7", "user@10.0.0.7", "upstreams[0].url", URL),
+  value("urlPort", "8000", "8000/app", "upstreams[0].url", URL),
+  value("timeout", 5000, "1.5", "upstreams[1].readTimeoutMs", "a whole number"),
+  value("routePath", "/web", "/web//x", `${SITE}.routes[0].path`, "a decoded path of visible ASCII"),
+  value("strip", "raw", "all", `${SITE}.routes[0].action.strip`, "none, raw, nginx"),
+  value("directory", "/srv", "/srv/..", `${SITE}.routes[2].action.directory`, FILE),
   value("fieldValue", 'a\tb; "c"', "café", `${GONE}.responseHeaders.set.X-Site`, "1 to 4096 characters"),
   value(
     "fieldName",
@@ -96,7 +94,7 @@ export const LATE_VALUES: readonly LateValue[] = [
     `${GONE}.responseHeaders.remove[0]`,
     "a field name (a token)",
   ),
-  value("status", 410, "600", `${GONE}.action.status`, "a whole number from 200 to 599"),
+  value("status", 410, "600", `${GONE}.action.status`, "at most 599"),
   value("line", "text/html", "text/html; x=é", `${GONE}.action.contentType`, "visible ASCII"),
   value("nodePath", "/usr/bin/node", "node", "service.nodePath", "an absolute path"),
   value("stopTimeout", 30, "-1", "service.stopTimeoutSeconds", "a whole number from 1 to 604800"),
@@ -107,17 +105,15 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("range", "10.0.0.0/8", "10.0.0.0/40", "firewall.allowed[0].from[1]", "an IP address or a CIDR range"),
   value("closedPort", 9091, "3306", "firewall.allowed[1].port", "a port that other hosts may reach"),
   value("range6", "2001:db8::/32", "2001:db8::/129", "firewall.allowed[0].from[2]", "an IP address or"),
-  value("path", "/etc/note", "/etc/../note/", "note.path", "an absolute path of a file"),
-  value("applied", "http://127.0.0.1:9000", "ftp://127.0.0.1", "proxy/Upstreams/other.url", URL),
+  value("path", "one", "//two", "note.path", "an absolute path of a file"),
+  value("applied", "http://127.0.0.1:9000", "ftp://127.0.0.1", "upstreams[1].url", URL),
 ];
 
-/** Values of a connection over ssh: nothing is made before they are checked. */
+/** Values of a connection over ssh, which no host can check: nothing is made before Terraform checks them. */
 export const LATE_CONNECTION: readonly LateValue[] = [
   value("sshAddress", "files.example.org", "root@files", "Delivery.ssh.address", "a host name or an IP"),
-  value("sshPort", 2222, "0", "Delivery.ssh.port", "a whole number from 1 to 65535"),
   value("sshUser", "admin", "ad min", "Delivery.ssh.user", "a user name"),
   value("hostKey", `${KEY} root@files\n`, "SHA256:abc", "Delivery.ssh.hostKey", "type and key as in"),
-  value("seconds", 60, "3601", "Delivery.ssh.connectTimeoutSeconds", "a whole number from 1 to 3600"),
   value(
     "scriptPath",
     "/opt/deploy/%RAND%.sh",
@@ -126,11 +122,9 @@ export const LATE_CONNECTION: readonly LateValue[] = [
     "a path in a directory that only",
   ),
   value("gate", "gate", "root@gate", "Delivery.ssh.bastion.address", "a host name or an IP"),
-  value("gatePort", 22, "65536", "Delivery.ssh.bastion.port", "a whole number from 1 to 65535"),
   value("gateUser", "admin", "-admin", "Delivery.ssh.bastion.user", "a user name"),
   value("gateKey", KEY, "gate", "Delivery.ssh.bastion.hostKey", "type and key as in"),
   value("rootUser", "root", "admin", "Delivery.ssh.user", "`root`, or any user with"),
-  value("hostAddress", "192.0.2.9", "files", "files.address", "a static IPv4 address"),
 ];
 
 /** Addresses of a host, and the DNS records that it gets for them. */
