@@ -117,7 +117,7 @@ export function lateStack(app: App, root: string, runtimeBundle?: string): Terra
     publicPort: number("publicPort"),
     pathPrefix: text("prefix"),
     fileServer: { host: text("fileServerHost"), port: number("fileServerPort") },
-    startCommand: ["/srv/sync/web.sh", "start", text("startArgument")],
+    startCommand: ["/srv/sync/web.sh", "start", text("startArgument"), text("startWord")],
   });
   new ApplicationDaemons(stack, "daemons", {
     host,
