@@ -7,6 +7,7 @@ import {
   Firewall,
   type FrontEndFirewallProps,
   Host,
+  HostFile,
   type HostProps,
   Mode,
   StaticNetwork,
@@ -418,7 +419,7 @@ describe("daemons", () => {
     const stack = newStack();
     const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
     const number = new TerraformVariable(stack, "number", { type: "number" }).numberValue;
-    new ApplicationDaemons(stack, "daemons", {
+    const { webdav } = new ApplicationDaemons(stack, "daemons", {
       host: new Host(stack, "host", LAN),
       webdav: {
         ...{ ...daemon, user: text, group: text, pidFile: text, workingDirectory: text },
@@ -426,9 +427,7 @@ describe("daemons", () => {
         ...{ startTimeoutSeconds: number, stopTimeoutSeconds: number },
       },
     });
-    const [unit] = Object.values(synthesize(stack).resource["local_file"]!);
-    const checks = unit.lifecycle.precondition as { error_message: string }[];
-    const titles = checks.map(({ error_message: message }) => message.split("\n")[0]!);
+    const titles = webdav!.lateValues.map(({ path, message, code }) => `${path}: ${message} [${code}]`);
     const own = titles.filter((title) => title.startsWith("stack/daemons.webdav."));
     const path = "an absolute path of letters, digits, spaces and ./_-+@:,= [config.bad-file-path]";
     const account =
@@ -476,11 +475,10 @@ describe("daemons", () => {
       startCommand: ["/srv/web.sh", "start", `--${word}`],
     });
     new ApplicationDaemons(stack, "known", { host, webApplication: daemon, unitDirectory: "/etc/known" });
-    const guarded = Object.entries(synthesize(stack).resource["local_file"]!).flatMap(([id, file]) => {
-      const checks = (file.lifecycle?.precondition ?? []) as { error_message: string }[];
-      const ofVariant = checks.filter(({ error_message: message }) => message.includes("FastCGI variant"));
-      return ofVariant.length === 0 ? [] : [[id.split("_")[0], ofVariant.length]];
-    });
-    expect(guarded).toEqual(["a", "b", "c", "d", "e"].map((id) => [id, 1]));
+    const files = stack.node.findAll().filter((one) => one instanceof HostFile);
+    const guarded = files.flatMap(({ node, lateValues }) =>
+      lateValues.some(({ code }) => code === "unit.fastcgi-start") ? [node.path.split("/")[1]] : [],
+    );
+    expect(guarded).toEqual(["a", "b", "c", "d", "e"]);
   });
 });
