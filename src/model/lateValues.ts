@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { canonicalIpv6, ipv4Bits, sameNetwork } from "./address.js";
 import type { OutputOf } from "./inferred.js";
-import { type Problem, problem, PROBLEM_CODES, type ProblemCode } from "./problem.js";
+import { type Problem, problem, type ProblemCode } from "./problem.js";
 
 /**
  * Values that only Terraform knows, and that get into files without a schema, such as units and rules of a firewall.
@@ -25,9 +25,7 @@ export const lateValue = z.strictObject({
   path: z.string().describe("Construct path and prop."),
   value: z.unknown().describe("The value as Terraform made it."),
   hidden: z.literal(true).describe("The value may be a secret, which messages leave out.").optional(),
-  code: z
-    .enum(Object.keys(PROBLEM_CODES) as [ProblemCode, ...ProblemCode[]])
-    .describe("Code of the problem of a value that does not fit."),
+  code: z.string().describe("Code of the problem of a value that does not fit."),
   message: z.string().describe("The fault of such a value."),
   allowed: z.string().describe("The values that are accepted.").optional(),
   fix: z.string().describe("How to fix the problem."),
@@ -43,7 +41,10 @@ export function lateProblems(values: readonly LateValue[] = []): Problem[] {
     .filter(({ rule: own, value }) => !fits(own, value))
     .map(({ code, path, message, value, hidden, allowed, fix }) => {
       const more = { ...(allowed === undefined ? {} : { allowed }), fix };
-      return problem(code, path, message, { ...(hidden === true ? {} : { received: value }), ...more });
+      return problem(code as ProblemCode, path, message, {
+        ...(hidden === true ? {} : { received: value }),
+        ...more,
+      });
     });
   return [...new Map(found.map((one) => [JSON.stringify(one), one])).values()];
 }
