@@ -2,6 +2,7 @@ import { type App, DataResource, Fn, TerraformOutput, TerraformStack, TerraformV
 import { dnsRecordsOutput } from "../src/constructs/host.js";
 import {
   Action,
+  Activation,
   ApplicationDaemons,
   ApplicationSettings,
   Delivery,
@@ -16,7 +17,7 @@ import {
 import { LATE_VALUES, typeOf } from "./lateValues.js";
 
 /** A proxy whose every value comes from a variable, one also by way of a resource. */
-export function lateStack(app: App, root: string): TerraformStack {
+export function lateStack(app: App, root: string, runtimeBundle?: string): TerraformStack {
   const stack = new TerraformStack(app, "portico");
 
   const variables = new Map(
@@ -33,27 +34,22 @@ export function lateStack(app: App, root: string): TerraformStack {
     address: text("address"),
     ipv6Address: text("ipv6"),
     publicName: text("publicName"),
-    delivery: Delivery.local({ root: root }),
-  });
-  const lan = new Host(stack, "lan", {
-    address: text("lanAddress"),
     netmask: "255.255.255.0",
     gateway: text("gateway"),
     dnsDomain: text("dnsDomain"),
     nameservers: ["9.9.9.10", text("nameserver")],
-    ipv6Address: "2001:db8::10",
     sshPort: number("sshPort"),
-    delivery: Delivery.local({ root: `${root}-lan` }),
+    delivery: Delivery.local({ root }),
   });
   new StaticNetwork(stack, "network", {
-    host: lan,
+    host,
     interface: { name: text("interface") },
     ipv6PrefixLength: number("prefixLength"),
     ipv6Gateway: text("gateway6"),
     resolverFile: true,
   });
   new StaticNetwork(stack, "network2", {
-    host: lan,
+    host,
     interface: { macAddress: text("mac") },
     name: "06-second.network",
   });
@@ -105,10 +101,10 @@ export function lateStack(app: App, root: string): TerraformStack {
     action: Action.respond(number("status"), { contentType: text("line") }),
     responseHeaders: { set: { "X-Site": text("fieldValue") }, remove: [text("fieldName")] },
   });
-  new ProxyService(stack, "service", {
+  const service = new ProxyService(stack, "service", {
     proxy,
     nodePath: text("nodePath"),
-    runtimeBundle: __filename,
+    runtimeBundle,
     stopTimeoutSeconds: number("stopTimeout"),
     openFilesMax: number("openFiles"),
     memoryMax: text("memory"),
@@ -121,7 +117,7 @@ export function lateStack(app: App, root: string): TerraformStack {
     publicPort: number("publicPort"),
     pathPrefix: text("prefix"),
     fileServer: { host: text("fileServerHost"), port: number("fileServerPort") },
-    startCommand: ["/srv/sync/web.sh", "start", text("startArgument")],
+    startCommand: ["/srv/sync/web.sh", "start", text("startArgument"), text("startWord")],
   });
   new ApplicationDaemons(stack, "daemons", {
     host,
@@ -142,6 +138,7 @@ export function lateStack(app: App, root: string): TerraformStack {
       { port: number("closedPort") },
     ],
   });
-  new HostFile(stack, "note", { host, path: text("path"), content: "note" });
+  new HostFile(stack, "note", { host, path: `/etc/portico/note-${text("path")}`, content: "note" });
+  new Activation(stack, "activation", { service });
   return stack;
 }

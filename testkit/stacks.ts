@@ -1,7 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type App, TerraformProvider, TerraformStack, Testing } from "cdktf";
+import {
+  type App,
+  DefaultTokenResolver,
+  StringConcat,
+  TerraformProvider,
+  TerraformStack,
+  Testing,
+  Tokenization,
+} from "cdktf";
 import {
   Application,
   type ApplicationDaemons,
@@ -82,6 +90,14 @@ export interface Synthesized {
   readonly resource: Record<string, Record<string, any>>;
   readonly output?: Record<string, { value: unknown; description: string }>;
   readonly locals?: Record<string, string>;
+}
+
+/** A value as Terraform gets it, with references in place of tokens. */
+export function resolved<T>(scope: TerraformStack, value: T): T {
+  return Tokenization.resolve(value, {
+    scope,
+    resolver: new DefaultTokenResolver(new StringConcat()),
+  }) as T;
 }
 
 /** Addresses of all resources, sorted. */

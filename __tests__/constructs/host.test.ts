@@ -146,7 +146,7 @@ test("values that are not known yet are not judged, and the others are", () => {
   expect(bad.map((p) => [p.code, p.path])).toEqual([["host.bad-network", "stack/bad.netmask"]]);
 });
 
-test("what is known only at apply is checked then, each with its rule", () => {
+test("what is known only at apply is checked by the host, each value by its rule", () => {
   const stack = newStack();
   const text = new TerraformVariable(stack, "t", { type: "string" }).stringValue;
   const late = new Host(stack, "host", {
@@ -154,7 +154,7 @@ test("what is known only at apply is checked then, each with its rule", () => {
     ...{ publicName: text, nameservers: ["192.0.2.1", text] },
     sshPort: new TerraformVariable(stack, "n", { type: "number" }).numberValue,
   });
-  expect(lateHostChecks(late).map(({ error_message: message }) => message.split("\n")[0])).toEqual([
+  expect(lateHostChecks(late).map(({ path, message, code }) => `${path}: ${message} [${code}]`)).toEqual([
     "stack/host.address: is not a static IPv4 address such as 192.0.2.10 [host.bad-ipv4]",
     "stack/host.virtualAddress: is not a static IPv4 address such as 192.0.2.10 [host.bad-virtual-address]",
     "stack/host.ipv6Address: is not an IPv6 address such as 2001:db8::1 [host.bad-ipv6]",

@@ -7,6 +7,7 @@ import {
   Firewall,
   type FrontEndFirewallProps,
   Host,
+  HostFile,
   type HostProps,
   Mode,
   StaticNetwork,
@@ -15,7 +16,14 @@ import {
 } from "../../src/index.js";
 import { renderRoutes, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";
-import { daemonsOf, frontEnd, newStack, problemsOf as refused, synthesize } from "../../testkit/stacks.js";
+import {
+  daemonsOf,
+  frontEnd,
+  newStack,
+  problemsOf as refused,
+  resolved,
+  synthesize,
+} from "../../testkit/stacks.js";
 
 const said = sayings("network");
 const problemsOf = (make: () => unknown) => said(refused(make));
@@ -156,30 +164,20 @@ describe("static network", () => {
       ]);
   });
 
-  test("has a gateway in its subnet, as Terraform finds out", () => {
-    const checked = (more: Partial<HostProps>): string[] => {
+  test("has a gateway in its subnet, as the host finds out", () => {
+    const checked = (more: Partial<HostProps>): unknown[] => {
       const stack = newStack();
       const text = new TerraformVariable(stack, "t", { type: "string" }).stringValue;
-      const props = { ...LAN, address: text, ...more };
-      new StaticNetwork(stack, "network", {
-        interface: { name: "eth0" },
-        host: new Host(stack, "host", props),
-      });
-      const [file] = Object.values(synthesize(stack).resource["local_file"]!);
-      const all = (file!.lifecycle?.precondition ?? []) as { error_message: string; condition: string }[];
-      return all
-        .filter(({ error_message: message }) => message.includes("outside the host's subnet"))
-        .map(({ condition, error_message: message }) => `${condition} ${message.split("\n")[0]}`);
+      const host = new Host(stack, "host", { ...LAN, address: text, ...more });
+      const { networkFile } = new StaticNetwork(stack, "network", { interface: { name: "eth0" }, host });
+      const late = resolved(stack, networkFile.lateValues);
+      return late
+        .filter(({ message }) => message === "is outside the host's subnet")
+        .map(({ path, code, value, rule }) => [path, code, value, rule.network]);
     };
-    const network = (address: string, length: number): string =>
-      `cidrhost(join("/", [${address}, "${length}"]), 0)`;
-    const told = " stack/host.gateway: is outside the host's subnet [host.bad-network]";
-    expect(checked({})).toEqual([
-      `\${try((${network('"192.168.1.1"', 24)} == ${network("var.t", 24)}), true)}${told}`,
-    ]);
-    expect(checked({ netmask: "255.255.255.254" })).toEqual([
-      `\${try((${network('"192.168.1.1"', 31)} == ${network("var.t", 31)}), true)}${told}`,
-    ]);
+    const gateway = ["stack/host.gateway", "host.bad-network", "192.168.1.1"];
+    expect(checked({})).toEqual([[...gateway, "${var.t}/24"]]);
+    expect(checked({ netmask: "255.255.255.254" })).toEqual([[...gateway, "${var.t}/31"]]);
     expect(checked({ netmask: "255.255.255.255" })).toEqual([]);
     expect(checked({ gateway: undefined })).toEqual([]);
     expect(checked({ address: LAN.address })).toEqual([]);
@@ -311,28 +309,27 @@ describe("firewall", () => {
     const stack = newStack();
     const port = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
     const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
-    new Firewall(stack, "firewall", {
+    const { ruleSet } = new Firewall(stack, "firewall", {
       host: new Host(stack, "host", LAN),
       ports: [22, port],
       loopbackPorts: [3306, port],
       allowed: [{ port: 23 }, { port, from: ["10.0.0.0/8", text] }, { port, protocol: "udp" }],
       vrrpPeers: ["192.168.1.11", text],
     });
-    const [rules] = Object.entries(synthesize(stack).resource["local_file"]!).filter(([id]) =>
-      id.includes("RuleSet"),
-    );
-    const checks = rules![1].lifecycle.precondition as { error_message: string; condition: string }[];
-    expect(checks.map(({ error_message: message }) => message.split("\n")[0])).toEqual([
+    const late = resolved(stack, ruleSet.lateValues);
+    expect(late.map(({ path, message, code }) => `${path}: ${message} [${code}]`)).toEqual([
+      "stack/firewall.ports[0]: must be reachable on loopback only [firewall.loopback-port]",
       "stack/firewall.ports[1]: is out of range [config.out-of-range]",
       "stack/firewall.ports[1]: must be reachable on loopback only [firewall.loopback-port]",
       "stack/firewall.loopbackPorts[1]: is out of range [config.out-of-range]",
       "stack/firewall.vrrpPeers[1]: is not the IPv4 address of the other host [config.bad-address]",
+      "stack/firewall.allowed[0].port: must be reachable on loopback only [firewall.loopback-port]",
       "stack/firewall.allowed[1].port: is out of range [config.out-of-range]",
       "stack/firewall.allowed[1].port: must be reachable on loopback only [firewall.loopback-port]",
       "stack/firewall.allowed[1].from[1]: is not an IP address or a CIDR range such as 10.0.0.0/8 [config.bad-address]",
       "stack/firewall.allowed[2].port: is out of range [config.out-of-range]",
     ]);
-    expect(checks[1]!.condition).toBe("${!contains([3306, var.port], var.port)}");
+    expect(late[0]).toMatchObject({ value: 22, rule: { noneOf: [3306, "${var.port}"] } });
   });
 });
 
@@ -422,7 +419,7 @@ describe("daemons", () => {
     const stack = newStack();
     const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
     const number = new TerraformVariable(stack, "number", { type: "number" }).numberValue;
-    new ApplicationDaemons(stack, "daemons", {
+    const { webdav } = new ApplicationDaemons(stack, "daemons", {
       host: new Host(stack, "host", LAN),
       webdav: {
         ...{ ...daemon, user: text, group: text, pidFile: text, workingDirectory: text },
@@ -430,9 +427,7 @@ describe("daemons", () => {
         ...{ startTimeoutSeconds: number, stopTimeoutSeconds: number },
       },
     });
-    const [unit] = Object.values(synthesize(stack).resource["local_file"]!);
-    const checks = unit.lifecycle.precondition as { error_message: string }[];
-    const titles = checks.map(({ error_message: message }) => message.split("\n")[0]!);
+    const titles = webdav!.lateValues.map(({ path, message, code }) => `${path}: ${message} [${code}]`);
     const own = titles.filter((title) => title.startsWith("stack/daemons.webdav."));
     const path = "an absolute path of letters, digits, spaces and ./_-+@:,= [config.bad-file-path]";
     const account =
@@ -480,11 +475,10 @@ describe("daemons", () => {
       startCommand: ["/srv/web.sh", "start", `--${word}`],
     });
     new ApplicationDaemons(stack, "known", { host, webApplication: daemon, unitDirectory: "/etc/known" });
-    const guarded = Object.entries(synthesize(stack).resource["local_file"]!).flatMap(([id, file]) => {
-      const checks = (file.lifecycle?.precondition ?? []) as { error_message: string }[];
-      const ofVariant = checks.filter(({ error_message: message }) => message.includes("FastCGI variant"));
-      return ofVariant.length === 0 ? [] : [[id.split("_")[0], ofVariant.length]];
-    });
-    expect(guarded).toEqual(["a", "b", "c", "d", "e"].map((id) => [id, 1]));
+    const files = stack.node.findAll().filter((one) => one instanceof HostFile);
+    const guarded = files.flatMap(({ node, lateValues }) =>
+      lateValues.some(({ code }) => code === "unit.fastcgi-start") ? [node.path.split("/")[1]] : [],
+    );
+    expect(guarded).toEqual(["a", "b", "c", "d", "e"]);
   });
 });

@@ -443,12 +443,8 @@ describe("parts without the front end", () => {
       const proxy = new ReverseProxy(stack, "proxy", { host, paths: { logDirectory: `${before}${text}` } });
       const http = proxy.addListener("http", { port: 80 });
       proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [http], default: true });
-      new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
-      const files = Object.values(synthesize(stack).resource.local_file!);
-      const { precondition } = files.find(({ filename }) => filename.endsWith("/portico.service")).lifecycle;
-      return precondition.map(
-        ({ error_message: message }: { error_message: string }) => message.split(" [")[0],
-      );
+      const { serviceUnit } = new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+      return serviceUnit.lateValues.map(({ path, message }) => `${path}: ${message}`);
     };
     const word = 'is not one line without `%`, `"` and `\\`, and without leading or trailing white space';
     const path = "stack/proxy.paths.logDirectory: is not an absolute path of letters, digits and ./_-+@,=~%";

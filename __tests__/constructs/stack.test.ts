@@ -188,7 +188,10 @@ describe("the self-signed certificate", () => {
     const address = new TerraformVariable(stack, "address", { type: "string" }).stringValue;
     frontEnd({ host: { address, publicName } }, "files", stack);
     expect(certificates(stack)).toMatchObject([
-      { dns_names: ["${var.name}"], ip_addresses: ["${var.address}"] },
+      {
+        dns_names: ["${var.name}"],
+        ip_addresses: [`\${try(cidrhost(join("/", [var.address, "32"]), 0), "0.0.0.0")}`],
+      },
     ]);
   });
 

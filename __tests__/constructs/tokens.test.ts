@@ -5,7 +5,6 @@ import {
   escapeTemplate,
   hasTokens,
   isKnown,
-  isWholeToken,
   lateHostInUrl,
   renderAroundTokens,
   renderJsonAroundTokens,
@@ -98,13 +97,6 @@ test("a text becomes an argument of a function", () => {
 test("the texts that they become", () => {
   expect(written(tokenTexts(`a${text}b${number}`))).toEqual(['${join("", [var.t])}', '${join("", [var.n])}']);
   expect(written(tokenTexts(number))).toEqual(['${join("", [var.n])}']);
-  expect([text, `a${text}`, `${text}${other}`, number, list].map(isWholeToken)).toEqual([
-    true,
-    false,
-    false,
-    true,
-    true,
-  ]);
 });
 
 test("a host in a URL has brackets if it turns out to be an IPv6 address", () => {

@@ -187,7 +187,11 @@ function pairStack(): TerraformStack {
 }
 
 test("whole stacks: over ssh, a pair, and one whose every value is known only at apply", () => {
-  const stacks = { ssh: sshStack(), pair: pairStack(), late: lateStack(Testing.app({ outdir }), "/out") };
+  const stacks = {
+    ssh: sshStack(),
+    pair: pairStack(),
+    late: lateStack(Testing.app({ outdir }), "/out", __filename),
+  };
   const texts = Object.entries(stacks).map(([name, stack]) => `# ${name}\n${textOf(stack)}\n`);
   expectGolden("whole.txt", texts.join(""));
 });

@@ -100,6 +100,9 @@ test("texts and lists of a deployment have these bounds", () => {
 test("numbers of a deployment have these bounds", () => {
   const rangeOf = ({ minimum, maximum }: Bounded): string => `${minimum ?? ""}..${maximum ?? ""}`;
   expect(grouped(deployment, rangeOf)).toEqual({
+    "-9007199254740991..9007199254740991": paths(
+      ...["lengthMax", "minimum", "maximum"].map((name) => `lateValues[].rule.${name}`),
+    ),
     "0..9007199254740991": "settings.files[].items[].value replay.changesMax",
     "1..3600": "probe.timeoutSeconds",
     "1..65535": paths(

@@ -25,8 +25,8 @@ import {
   planModes,
   undoModes,
 } from "../../src/host/activation/treeModes.js";
-import type { Deployment } from "../../src/model/index.js";
-import { sha256, Site } from "./site.js";
+import type { Deployment, ProblemError } from "../../src/model/index.js";
+import { CONFIG, sha256, Site, siteFiles } from "./site.js";
 
 test.each<[string, string, boolean, string?]>([
   ["active", "running", true],
@@ -307,4 +307,37 @@ TimeoutStopSec=900
 [Install]
 WantedBy=multi-user.target
 `);
+});
+
+test("a value that only Terraform knew is refused before anything is changed, together with the config", async () => {
+  const site = new Site();
+  try {
+    const files = await siteFiles("1");
+    const bad = { ...files, [CONFIG]: { role: "config" as const, content: '{"version":1,"workers":0}' } };
+    const late = {
+      path: "stack/firewall.ports[0]",
+      code: "config.out-of-range" as const,
+      message: "is out of range",
+      fix: "Use a value in the allowed range.",
+      value: 0,
+      rule: { minimum: 1, maximum: 65_535 },
+    };
+    site.deliver(bad, { lateValues: [late] });
+    const { problems } = await site.activate().then(
+      () => ({ problems: [] }),
+      (error: ProblemError) => error,
+    );
+    expect(problems.map(({ path, code }) => [path, code])).toEqual(
+      expect.arrayContaining([
+        ["workers", "config.out-of-range"],
+        [late.path, late.code],
+      ]),
+    );
+    expect(Object.keys(files).filter((file) => existsSync(site.at(file)))).toEqual([]);
+    site.deliver(files, { lateValues: [{ ...late, value: 80 }] });
+    await site.activate();
+    expect(existsSync(site.at(CONFIG))).toBe(true);
+  } finally {
+    site.remove();
+  }
 });

@@ -3,7 +3,7 @@ import { Delivery, Host, HostFile } from "../../src/index.js";
 import { LATE_CONNECTION, typeOf } from "../../testkit/lateValues.js";
 
 /**
- * Files for two hosts over ssh, by connections whose every value comes from a variable. It is planned, never applied,
+ * Files for two hosts over ssh, by connections whose every text comes from a variable. It is planned, never applied,
  * and so needs no activation.
  */
 const app = new App({ skipValidation: true });
@@ -16,21 +16,19 @@ const variables = new Map(
   ]),
 );
 const text = (name: string): string => variables.get(name)!.stringValue;
-const number = (name: string): number => variables.get(name)!.numberValue;
 
 const files = new Host(stack, "files", {
-  address: text("hostAddress"),
+  address: "192.0.2.9",
   delivery: Delivery.ssh({
     address: text("sshAddress"),
-    port: number("sshPort"),
+    port: 2222,
     user: text("sshUser"),
     sudo: true,
     hostKey: text("hostKey"),
-    connectTimeoutSeconds: number("seconds"),
+    connectTimeoutSeconds: 60,
     scriptPath: text("scriptPath"),
     bastion: {
       address: text("gate"),
-      port: number("gatePort"),
       user: text("gateUser"),
       hostKey: text("gateKey"),
     },

@@ -1,13 +1,12 @@
 import { App, TerraformOutput, type TerraformStack, TerraformVariable } from "cdktf";
 import { dnsRecordsOutput } from "../../src/constructs/host.js";
-import { Delivery, Host, StaticNetwork } from "../../src/index.js";
+import { Host } from "../../src/index.js";
 import { lateStack } from "../../testkit/lateStack.js";
 import { LATE_RECORDS } from "../../testkit/lateValues.js";
 
 const app = new App();
 const stack = lateStack(app, process.env.PORTICO_ROOT!);
 addRecords(stack);
-addGatewayElsewhere(stack);
 app.synth();
 
 /** Hosts of which only addresses matter: one output for each, so that one apply is enough for all. */
@@ -20,17 +19,6 @@ function addRecords(stack: TerraformStack): void {
     });
     new TerraformOutput(stack, `recordsOf${i}`, { value: dnsRecordsOutput(host) });
   });
-}
-
-/** A host whose gateway is an address, but can be one outside its subnet. */
-function addGatewayElsewhere(stack: TerraformStack): void {
-  const host = new Host(stack, "elsewhere", {
-    address: variable(stack, "elsewhereAddress", "192.168.1.6"),
-    netmask: "255.255.255.0",
-    gateway: variable(stack, "elsewhereGateway", "192.168.1.1"),
-    delivery: Delivery.local({ root: `${process.env.PORTICO_ROOT!}-elsewhere` }),
-  });
-  new StaticNetwork(stack, "elsewhereNetwork", { host, interface: { name: "eth0" } });
 }
 
 function variable(stack: TerraformStack, name: string, value: string): string {

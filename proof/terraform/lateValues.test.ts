@@ -1,80 +1,94 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfigText } from "../../src/index.js";
+import { issue } from "../../testkit/certificates.js";
 import { LATE_CONNECTION, LATE_RECORDS, LATE_VALUES, type LateValue } from "../../testkit/lateValues.js";
 import { terraformIsHere, Workspace } from "./workspace.js";
 
 const run = terraformIsHere() ? describe : describe.skip;
-/** Known when Terraform applies: it comes from a resource that is not there yet. */
-const AT_APPLY = "applied";
-const AT_PLAN = LATE_VALUES.filter(({ name }) => name !== AT_APPLY);
-/** The gateway of a host whose other values are good. */
-const ELSEWHERE = { name: "elsewhereGateway", bad: "10.0.0.1" };
+/** The document lists it, and is refused as a whole. */
+const PATH = "path";
+const IN_FILES = LATE_VALUES.filter(({ name }) => name !== PATH);
 
-/** The errors with which Terraform refuses, each on one line. */
-function errors(
-  workspace: Workspace,
-  command: string,
-  values: readonly Pick<LateValue, "name" | "bad">[],
-): string[] {
+type Given = readonly Pick<LateValue, "name" | "bad">[];
+
+/** What Terraform says of values that it, or the host, refuses. */
+function messages(workspace: Workspace, command: string, values: Given): Message[] {
   const variables = values.flatMap(({ name, bad }) => ["-var", `${name}=${bad}`]);
   const options = command === "apply" ? ["-auto-approve"] : [];
   try {
     workspace.terraform(command, "-input=false", "-json", ...options, ...variables);
   } catch (error) {
-    return (error as Error).message
-      .split("\n")
-      .filter((line) => line.startsWith("{"))
-      .map((line) => JSON.parse(line).diagnostic)
-      .filter((diagnostic) => diagnostic?.severity === "error")
-      .map(({ detail }) => detail.replace(/\s+/g, " "));
+    const lines = (error as Error).message.split("\n");
+    return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Message);
   }
   throw new Error("nothing was refused");
 }
 
-/** Of all that is said of one prop, whatever the order. */
-function saidOf(said: readonly string[], at: string): string[] {
-  return said
-    .filter((error) => error.startsWith(`${at}: `))
-    .map((error) => error.slice(0, error.indexOf(" fix: ")));
+interface Message {
+  readonly diagnostic?: { readonly severity: string; readonly detail: string };
+  readonly hook?: { readonly output?: string };
+}
+
+/** The problems with which the activation of an apply ends, each on one line. */
+function refused(workspace: Workspace, values: Given): string[] {
+  const [, ...lines] = messages(workspace, "apply", values).flatMap(({ hook }) => hook?.output ?? []);
+  expect(lines.at(-1)).toBe("nothing was changed");
+  const problems = lines
+    .slice(0, -1)
+    .join("\n")
+    .split(/\n(?=\S)/);
+  return problems.map((one) => one.replace(/\s+/g, " "));
 }
 
 /** Static methods have no place in the tree. */
-const placeOf = (at: string): string => (/^[A-Z]/.test(at) ? at : `portico/${at}`);
+const placeOf = (at: string): string =>
+  /^[A-Z]|^(?:listeners|upstreams|virtualServers)\[|^(?:workers|trustedProxies)/.test(at)
+    ? at
+    : `portico/${at}`;
 
 run("values that only Terraform knows", () => {
   const workspace = new Workspace();
   const config = join(workspace.root, "etc/portico/portico.json");
+  const lastGood = join(workspace.root, "var/lib/portico/deployment/state.json");
   let said: string[];
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    const { key, cert } = await issue({ names: ["files.example.org"], to: 365 });
+    mkdirSync(join(workspace.root, "etc/ssl"), { recursive: true });
+    writeFileSync(join(workspace.root, "etc/ssl/site.pem"), cert);
+    writeFileSync(join(workspace.root, "etc/ssl/site.key"), key, { mode: 0o600 });
     workspace.synthesize(join(__dirname, "appWithLateValues.ts"));
     workspace.terraform("init", "-input=false");
-    said = errors(workspace, "plan", [...AT_PLAN, ELSEWHERE]);
+    said = refused(workspace, IN_FILES);
   });
 
   afterAll(() => workspace.remove());
 
-  test.each(AT_PLAN)("$name = $bad stops the plan, with an error at $at", ({ at, allowed }) => {
-    expect(saidOf(said, placeOf(at))).toContainEqual(expect.stringContaining(`allowed: ${allowed}`));
+  test.each(IN_FILES)("$name = $bad is refused by the host, at $at", ({ at, allowed, code }) => {
+    const own = said.filter((one) => one.startsWith(`${placeOf(at)}: `) && one.includes(` [${code}] `));
+    expect(own).toContainEqual(expect.stringContaining(`allowed: ${allowed}`));
   });
 
-  test("nothing is said twice", () => {
+  test("nothing is said twice, and nothing is put into operation", () => {
     expect(said.filter((error, i) => said.indexOf(error) !== i)).toEqual([]);
+    expect(existsSync(lastGood)).toBe(false);
   });
 
-  test("a gateway outside the subnet stops the plan", () => {
-    expect(said).toContainEqual(
-      expect.stringContaining("portico/elsewhere.gateway: is outside the host's subnet [host.bad-network]"),
-    );
-  });
-
-  test("a value of a resource stops the apply, before the config is written", () => {
-    const bad = LATE_VALUES.find(({ name }) => name === AT_APPLY)!;
-    expect(errors(workspace, "apply", [bad])).toEqual([
-      expect.stringContaining(`portico/${bad.at}: is not ${bad.allowed}`),
+  test("a gateway outside the subnet, and a value of a resource, are refused", () => {
+    const gateway = { name: "gateway", bad: "10.0.0.1" };
+    const bad = LATE_VALUES.filter(({ name }) => name === "applied");
+    expect(refused(workspace, [gateway, ...bad])).toEqual([
+      expect.stringContaining("upstreams[1].url: is not http://HOST:PORT"),
+      expect.stringContaining("portico/host.gateway: is outside the host's subnet [host.bad-network]"),
     ]);
-    expect(existsSync(config)).toBe(false);
+  });
+
+  test("the path of a file is refused where the document lists it", () => {
+    const bad = LATE_VALUES.filter(({ name }) => name === PATH);
+    expect(refused(workspace, bad)).toEqual([
+      expect.stringMatching(/deployment\.json: files\[\d+\]\.path: .*\[config\.bad-file-path\]/),
+    ]);
   });
 
   describe("good ones", () => {
@@ -138,13 +152,15 @@ run("connections that only Terraform knows", () => {
   beforeAll(() => {
     workspace.synthesize(join(__dirname, "appWithLateConnection.ts"));
     workspace.terraform("init", "-input=false");
-    said = errors(workspace, "plan", LATE_CONNECTION);
+    said = messages(workspace, "plan", LATE_CONNECTION).flatMap(({ diagnostic }) => diagnostic?.detail ?? []);
   });
 
   afterAll(() => workspace.remove());
 
   test.each(LATE_CONNECTION)("$name = $bad stops the plan, with an error at $at", ({ at, allowed }) => {
-    expect(saidOf(said, placeOf(at))).toContainEqual(expect.stringContaining(`allowed: ${allowed}`));
+    expect(said.filter((error) => error.startsWith(`${at}: `))).toContainEqual(
+      expect.stringContaining(`allowed:  ${allowed}`),
+    );
   });
 
   test("good ones pass", () => {

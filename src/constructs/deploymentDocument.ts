@@ -23,6 +23,7 @@ export function deploymentOf(
   keepalived?: string,
 ): DeploymentInput {
   const files = filesOf(scope, service.host).filter((file) => !isDescription(file));
+  const late = new Map(files.flatMap((file) => file.lateValues).map((one) => [JSON.stringify(one), one]));
   return settleTokens(scope, {
     version: DEPLOYMENT_VERSION,
     config: service.config.path,
@@ -34,6 +35,7 @@ export function deploymentOf(
       ...services,
       keepalived,
     },
+    ...(late.size === 0 ? {} : { lateValues: [...late.values()] }),
     expect: service.proxy.virtualServers.flatMap((server) => server.expectedRows()),
     ...describe?.(),
   } satisfies DeploymentInput);

@@ -1,4 +1,4 @@
-import { Aspects, Fn, Op, Token } from "cdktf";
+import { Aspects, Fn, Token } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
 import { isLoopback } from "../model/index.js";
 import { Listener } from "./listener.js";
@@ -38,7 +38,7 @@ import { hostPathProblems } from "./props/checks.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
-import { type LateCheck, latePort, lateText } from "./props/lateChecks.js";
+import { late, type LateValue, latePort, lateText } from "./props/lateChecks.js";
 import {
   choice,
   fields,
@@ -52,14 +52,7 @@ import {
   text,
 } from "./props/propTable.js";
 import { SystemdUnit } from "./systemdUnit.js";
-import {
-  argument,
-  checkAroundTokens,
-  escapeTemplate,
-  hasTokens,
-  isKnown,
-  renderAroundTokens,
-} from "./props/tokens.js";
+import { argument, checkAroundTokens, hasTokens, isKnown, renderAroundTokens } from "./props/tokens.js";
 
 /**
  * A packet filter for connections to the host: the ports of the front end and of the SSH server are open. Only the
@@ -164,13 +157,13 @@ const isIpv6 = (range: string): unknown => Fn.can(Fn.regex(":", range));
 function lateFirewallChecks(
   at: string,
   { ports, from = [], loopbackPorts, allowed, vrrpPeers = [] }: FirewallInput,
-): LateCheck[] {
-  const port = (path: string, value: number): LateCheck[] => latePort(`${at}.${path}`, value);
-  const open = (path: string, value: number, protocol?: string): LateCheck[] => [
+): LateValue[] {
+  const port = (path: string, value: number): LateValue[] => latePort(`${at}.${path}`, value);
+  const open = (path: string, value: number, protocol?: string): LateValue[] => [
     ...port(path, value),
     ...(protocol === "udp" ? [] : lateLoopbackCheck(`${at}.${path}`, loopbackPorts, value)),
   ];
-  const range = (path: string, value: string): LateCheck[] =>
+  const range = (path: string, value: string): LateValue[] =>
     lateText("config.bad-address", `${at}.${path}`, RANGE, value);
   return [
     ...ports.flatMap((value, i) => open(`ports[${i}]`, value)),
@@ -185,16 +178,11 @@ function lateFirewallChecks(
 }
 
 /** A value known only at apply must not open a port that only the host itself may reach either. */
-function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value: number): LateCheck[] {
-  if (!hasTokens(value) || loopbackPorts.length === 0) return [];
+function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value: number): LateValue[] {
+  if (loopbackPorts.length === 0) return [];
   const allowed = "a port that other hosts may reach";
   const what = problem("firewall.loopback-port", path, "must be reachable on loopback only", { allowed });
-  return [
-    {
-      condition: Op.not(Fn.contains([...loopbackPorts], value)),
-      error_message: escapeTemplate(formatProblem(what)),
-    },
-  ];
+  return late(what, { noneOf: [...loopbackPorts] }, value);
 }
 
 function programProblems(nftPath: string | undefined, at: string): Problem[] {

@@ -14,7 +14,6 @@ import {
 } from "../model/host.js";
 import { Delivery } from "./delivery/delivery.js";
 import { DELIVERY } from "./props/instances.js";
-import { canonicalIpv6Of } from "./props/lateChecks.js";
 import {
   choice,
   either,
@@ -27,7 +26,7 @@ import {
   required,
   text,
 } from "./props/propTable.js";
-import { hasTokens, isKnown } from "./props/tokens.js";
+import { hasTokens, isKnown, lateAddress } from "./props/tokens.js";
 
 /** The server machine: a `Host`, or a construct of your own. */
 export interface IHost extends IConstruct {
@@ -127,9 +126,7 @@ export class Host extends Construct implements IHost {
 
 /** A value that is not an address stays as it is, so that its check reports it. */
 function canonical(address: string): string {
-  return hasTokens(address)
-    ? (Fn.try([canonicalIpv6Of(address), address]) as string)
-    : canonicalIpv6(address)!;
+  return hasTokens(address) ? lateAddress(address, 128, address) : canonicalIpv6(address)!;
 }
 
 /** @internal The host of a construct that takes a host, or props to make one. */

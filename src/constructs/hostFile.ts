@@ -16,13 +16,12 @@ import { freeId } from "./constructIds.js";
 import { deployedFile, type FileMode, type FileRole } from "../model/deployment.js";
 import type { InputOf } from "../model/inferred.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
-import { FILE_PATH, isFilePath } from "../model/textRule.js";
+import { isFilePath } from "../model/textRule.js";
 import type { Machine } from "../render/index.js";
 import { refuse } from "./props/checks.js";
 import type { IHost } from "./host.js";
 import { HOST } from "./props/instances.js";
-import { checkBefore } from "./lateFiles.js";
-import { type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
+import type { LateValue } from "./props/lateChecks.js";
 import { kindsOf } from "./props/fieldTable.js";
 import { flag, partial, produced, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import { escapeTemplate, isKnown, settleTokens } from "./props/tokens.js";
@@ -44,7 +43,7 @@ export class HostFile extends Construct {
   readonly resource: TerraformResource;
   /** SHA-256 of the content in hexadecimal digits, as Terraform computes the hash. */
   readonly sha256: string;
-  private readonly lateChecks: (() => readonly LateCheck[])[] = [];
+  private readonly late: (() => readonly LateValue[])[] = [];
 
   constructor(scope: Construct, id: string, props: HostFileProps) {
     super(scope, freeId(scope, id));
@@ -71,13 +70,16 @@ export class HostFile extends Construct {
     refuseSecond(this);
     this.sha256 = delivered.sha256;
     if (!mode.endsWith("0") && content !== undefined) warnOfSecretContent(this, content);
-    this.checkLate(() => lateCheck(pathProblem(this.node.path), [PATH_NODE], path));
-    checkBefore(this.resource, () => this.lateChecks.flatMap((late) => late()));
   }
 
-  /** @internal Has Terraform check values that it alone knows before it writes the file. */
-  checkLate(checks: () => readonly LateCheck[]): void {
-    this.lateChecks.push(checks);
+  /** @internal Has the host check values of the content that only Terraform knows. */
+  checkLate(values: () => readonly LateValue[]): void {
+    this.late.push(values);
+  }
+
+  /** @internal Such values. */
+  get lateValues(): readonly LateValue[] {
+    return this.late.flatMap((values) => values());
   }
 }
 
@@ -173,9 +175,6 @@ function pathProblem(at: string, received?: string): Problem {
   const allowed = "an absolute path of a file, without `//`, `.` or `..` segments";
   return problem("config.bad-file-path", `${at}.path`, "is not the path of a file", { received, allowed });
 }
-
-/** The path of a file: nothing that ends with a slash. */
-const PATH_NODE = textNode({ ...FILE_PATH, never: `${FILE_PATH.never}|/$` });
 
 const HOST_FILE_PROPS: PropTable<HostFileProps> = {
   host: required(HOST),

@@ -1,4 +1,3 @@
-import { Fn, Op } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import {
@@ -12,21 +11,13 @@ import {
   renderResolverFile,
 } from "../render/index.js";
 import { netmaskLength, type Problem, problem } from "../model/index.js";
-import { formatProblem } from "../model/problem.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
 import { lateHostChecks } from "./props/hostChecks.js";
-import { type LateCheck, lateNumber, lateText } from "./props/lateChecks.js";
+import { late, type LateValue, lateNumber, lateText } from "./props/lateChecks.js";
 import { fields, flag, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
-import {
-  argument,
-  checkAroundTokens,
-  escapeTemplate,
-  hasTokens,
-  isKnown,
-  renderAroundTokens,
-} from "./props/tokens.js";
+import { checkAroundTokens, hasTokens, isKnown, renderAroundTokens } from "./props/tokens.js";
 
 /**
  * The host's static address as a file of systemd-networkd. Address, netmask, gateway, DNS domain and nameservers are
@@ -144,7 +135,7 @@ function nameProblems(at: string, { name }: Partial<StaticNetworkProps>): Proble
 
 const NETWORK_FILE = /^[\w.@-]+\.network$/;
 
-function lateNetworkChecks(at: string, props: StaticNetworkProps): LateCheck[] {
+function lateNetworkChecks(at: string, props: StaticNetworkProps): LateValue[] {
   const face: Partial<Record<"name" | "macAddress", string>> = props.interface;
   const bad = "network.bad-interface";
   return [
@@ -156,21 +147,14 @@ function lateNetworkChecks(at: string, props: StaticNetworkProps): LateCheck[] {
 }
 
 /** The file reaches a gateway outside the subnet in another way, so this must be known at synthesis. */
-function lateGatewayChecks({ node, address, props: { netmask, gateway } }: IHost): LateCheck[] {
+function lateGatewayChecks({ node, address, props: { netmask, gateway } }: IHost): LateValue[] {
   const length = netmask === undefined ? undefined : netmaskLength(netmask);
   if (gateway === undefined || length === undefined || length === 32) return [];
-  if (!hasTokens([address, gateway])) return [];
-  const network = (one: string): unknown => Fn.cidrhost(Fn.join("/", [argument(one), String(length)]), 0);
   const allowed = `an address in the host's subnet, by netmask ${netmask}`;
   const what = problem("host.bad-network", `${node.path}.gateway`, "is outside the host's subnet", {
     allowed,
   });
-  return [
-    {
-      condition: Fn.try([Op.eq(network(gateway), network(address)), true]),
-      error_message: escapeTemplate(formatProblem(what)),
-    },
-  ];
+  return late(what, { network: `${address}/${length}` }, gateway);
 }
 
 function networkInput(props: StaticNetworkProps): NetworkFileInput {

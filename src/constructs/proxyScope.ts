@@ -1,7 +1,6 @@
 import { Construct, type IConstruct } from "constructs";
 import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import { refuse } from "./props/checks.js";
-import type { LateCheck } from "./props/lateChecks.js";
 import type { ProxySettings } from "./proxySettings.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -19,7 +18,6 @@ export interface ProxyScope extends IConstruct {
   readonly credentialFiles: readonly (readonly [at: string, file: string])[];
   onTlsFiles(used: (files: TlsFiles) => void): void;
   onCredentialFiles(used: (file: string) => void): void;
-  lateListenerChecks(): readonly LateCheck[];
   /** Only a proxy in containers has this method. */
   give?(settings: ProxySettings): boolean;
   tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles;

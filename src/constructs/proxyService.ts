@@ -4,7 +4,7 @@ import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
 import { freeId } from "./constructIds.js";
 import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
-import type { SchemaNode } from "../model/config/schema.js";
+import type { LateRule } from "../model/lateValues.js";
 import { accepting } from "../model/textRule.js";
 import {
   ACCOUNT,
@@ -23,7 +23,7 @@ import {
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { NODE_RUNTIME, REVERSE_PROXY } from "./props/instances.js";
-import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./props/lateChecks.js";
+import { late, type LateValue, lateNumber, lateText, patternsOf } from "./props/lateChecks.js";
 import type { NodeRuntime } from "./nodeRuntime.js";
 import { listOf, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { IProxyService, IReverseProxy } from "./proxyInterfaces.js";
@@ -102,7 +102,6 @@ export class ProxyService extends Construct implements IProxyService {
       ...this.unitPaths.flatMap(([at, path]) => lateText("unit.bad-value", at, UNIT_PATH, path)),
       ...this.lateLogDirectoryChecks(),
     ]);
-    this.socketUnit.checkLate(() => proxyBehind(proxy).lateListenerChecks());
     this.node.addValidation({ validate: () => this.clashes() });
     this.renewals = new Renewals(this, proxy);
     if (keptDays === 0) return;
@@ -202,7 +201,7 @@ export class ProxyService extends Construct implements IProxyService {
   }
 
   /** systemd makes directories below /var/log: whether it is one must be known when the unit is written. */
-  private lateLogDirectoryChecks(): LateCheck[] {
+  private lateLogDirectoryChecks(): LateValue[] {
     const { node, paths } = this.props.proxy;
     const rule = {
       pattern: "^/",
@@ -332,7 +331,7 @@ interface Rule {
   readonly name: "stopTimeoutSeconds" | "openFilesMax" | "logDaysKept" | "nodePath" | "memoryMax";
   /** The problem of a value that does not fit. */
   readonly problem: (at: string, received?: unknown) => Problem;
-  readonly node: SchemaNode;
+  readonly rule: LateRule;
   readonly accepts: (value: unknown) => boolean;
 }
 
@@ -341,7 +340,7 @@ function range(name: Rule["name"], minimum: number, maximum: number): Rule {
   return {
     name,
     problem: (at, received) => problem("config.out-of-range", at, "is out of range", { received, allowed }),
-    node: { type: "integer", minimum, maximum },
+    rule: { minimum, maximum },
     accepts: (value) => Number.isInteger(value) && Number(value) >= minimum && Number(value) <= maximum,
   };
 }
@@ -358,14 +357,14 @@ const RULES: readonly Rule[] = [
         allowed: "an absolute path of letters, digits and ./_-+@:,=",
         fix: "Use the path that `command -v node` prints on the host.",
       }),
-    node: textNode(PROGRAM_PATH),
+    rule: patternsOf(PROGRAM_PATH),
     accepts: (value) => isProgramPath(value as string),
   },
   {
     name: "memoryMax",
     problem: (at, received) =>
       problem("unit.bad-value", at, "is not an amount of memory", { received, allowed: UNIT_MEMORY.allowed }),
-    node: textNode(UNIT_MEMORY),
+    rule: patternsOf(UNIT_MEMORY),
     accepts: (value) => accepting(UNIT_MEMORY)(value as string),
   },
 ];
@@ -384,10 +383,10 @@ export function serviceProblems(at: string, props: Partial<ProxyServiceProps>): 
   ];
 }
 
-function lateServiceChecks(at: string, props: ProxyServiceProps): LateCheck[] {
+function lateServiceChecks(at: string, props: ProxyServiceProps): LateValue[] {
   return [
-    ...RULES.filter(({ name }) => name !== "logDaysKept").flatMap(({ name, problem, node }) =>
-      lateCheck(problem(`${at}.${name}`), [node], props[name]),
+    ...RULES.filter(({ name }) => name !== "logDaysKept").flatMap(({ name, problem, rule }) =>
+      late(problem(`${at}.${name}`), rule, props[name]),
     ),
     ...(props.groups ?? []).flatMap((group, i) =>
       lateText("unit.bad-value", `${at}.groups[${i}]`, ACCOUNT, group),

@@ -57,7 +57,7 @@ export class ReverseProxy extends ReverseProxyBase implements IReverseProxy {
       content: () => renderJsonAroundTokens(this.config, proxyConfigText),
       role: "config",
     });
-    this.configFile.checkLate(() => [...lateHostChecks(this.host), ...this.lateChecks(() => true)]);
+    this.configFile.checkLate(() => lateHostChecks(this.host));
   }
 
   /** @internal Logs of the proxy as a whole. */

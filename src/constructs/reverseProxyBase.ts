@@ -19,7 +19,6 @@ import {
 } from "./configOverrides.js";
 import { sayWhere } from "./elsewhere.js";
 import { configProblems, refuse } from "./props/checks.js";
-import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { type IListener, Listener, type ListenerProps } from "./listener.js";
 import { any, refuseId, refuseOptions, required, text } from "./props/propTable.js";
 import { configSettings, type ProxySettings, trustedEveryoneProblems } from "./proxySettings.js";
@@ -184,16 +183,6 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
     });
     if (override === undefined) return p;
     return { ...p, message: `${p.message} (set by addConfigOverride(${JSON.stringify(override.path)}, …))` };
-  }
-
-  /** @internal Checks of listeners, for files that contain them besides the config. */
-  lateListenerChecks(): readonly LateCheck[] {
-    return this.lateChecks((path) => path.startsWith("listeners["));
-  }
-
-  /** @internal Checks of everything in the config that only Terraform knows. */
-  protected lateChecks(of: (path: string) => boolean): readonly LateCheck[] {
-    return lateConfigChecks(this.config, (p) => (of(p.path) ? atConstructs(p, this) : undefined));
   }
 
   /**

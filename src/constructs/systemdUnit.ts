@@ -1,4 +1,3 @@
-import { Fn, Op } from "cdktf";
 import { Construct } from "constructs";
 import { formatProblem, type Problem, problem } from "../model/index.js";
 import { formatPath } from "../model/config/parse.js";
@@ -6,6 +5,7 @@ import type { TextRule } from "../model/textRule.js";
 import {
   DEFAULT_HOST_PATHS,
   FASTCGI_START,
+  fastcgiStart,
   PROGRAM_PATH,
   renderUnit,
   type UnitDocument,
@@ -14,15 +14,14 @@ import {
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
-import { type LateCheck, lateText } from "./props/lateChecks.js";
+import { late, type LateValue, lateText } from "./props/lateChecks.js";
 import { any, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import {
   checkAroundTokens,
-  hasTokens,
   renderAroundTokens,
-  textArgument,
   tokenTexts,
   unknownLeaves,
+  type TokenLeaf,
   type UnknownLeaf,
 } from "./props/tokens.js";
 
@@ -55,7 +54,7 @@ export class SystemdUnit extends HostFile {
       const problems = () => documentProblems(this.node.path, props, unit());
       this.node.addValidation({ validate: () => problems().map(formatProblem) });
     }
-    guardStartVariant(this, () => commandWords(document()));
+    guardStartVariant(this, `${this.node.path}.unit.Service`, () => commandWords(document()));
     this.checkLate(() => lateUnitChecks(this.node.path, document()));
   }
 }
@@ -75,21 +74,25 @@ function documentProblems(at: string, { name }: Partial<SystemdUnitProps>, unit:
 }
 
 /** Values that Terraform puts into the text are neither quoted nor escaped, so they must not need it. */
-function lateUnitChecks(at: string, unit: UnitDocument): LateCheck[] {
+function lateUnitChecks(at: string, unit: UnitDocument): LateValue[] {
   return unknownLeaves(unit).flatMap(({ path, leaf }) => {
     const place = `${at}.unit.${formatPath(path)}`;
-    return tokenTexts(leaf).flatMap((value) => lateText("unit.bad-value", place, ruleOf(path), value));
+    return lateWords(place, ruleOf(path), leaf);
   });
 }
 
 /** @internal The same for the words of a command that gets into a drop-in. */
-export function lateWordChecks(at: string, command: readonly string[]): LateCheck[] {
+export function lateWordChecks(at: string, command: readonly string[]): LateValue[] {
   return unknownLeaves(command).flatMap(({ path, leaf }) =>
-    tokenTexts(leaf).flatMap((value) =>
-      lateText("unit.bad-value", `${at}${formatPath(path)}`, ruleOf(["command", ...path]), value),
-    ),
+    lateWords(`${at}${formatPath(path)}`, ruleOf(["command", ...path]), leaf),
   );
 }
+
+/** The environment may have secrets in it. */
+const lateWords = (at: string, rule: TextRule & { readonly allowed: string }, leaf: TokenLeaf): LateValue[] =>
+  tokenTexts(leaf).flatMap((value) => hidden(lateText("unit.bad-value", at, rule, value)));
+
+const hidden = (values: readonly LateValue[]): LateValue[] => values.map((one) => ({ ...one, hidden: true }));
 
 function ruleOf(path: UnknownLeaf["path"]): TextRule & { readonly allowed: string } {
   const argument = path.indexOf("command") + 1;
@@ -148,15 +151,13 @@ const SYSTEMD_UNIT_PROPS: PropTable<SystemdUnitProps> = {
 
 /**
  * @internal A word of a command that is known only at apply could still select the FastCGI variant, which the proxy does not
- * speak. In that case Terraform checks before it writes the file.
+ * speak. So the host checks it.
  */
-export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
+export function guardStartVariant(file: HostFile, at: string, words: () => readonly string[]): void {
   file.checkLate(() =>
-    [...new Set(words().filter(hasTokens))].map((word) => ({
-      condition: Op.not(Fn.can(Fn.regex(textArgument(`(?i)${FASTCGI_START}`), textArgument(word)))),
-      error_message:
-        "An application must not be started in its FastCGI variant: the proxy speaks HTTP to it.",
-    })),
+    words().flatMap((word) =>
+      hidden(late(fastcgiStart(at), { pattern: "", never: FASTCGI_START, anyCase: true }, word)),
+    ),
   );
 }
 

@@ -12,7 +12,7 @@ import { type AcmeOptions, refuseAcme, warnOfExampleAddress } from "./acme.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
 import type { IHost } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { addPreconditions, lateText } from "./props/lateChecks.js";
+import { lateText } from "./props/lateChecks.js";
 import { TLS_MATERIAL } from "./props/instances.js";
 import {
   choice,
@@ -23,7 +23,7 @@ import {
   required,
   text,
 } from "./props/propTable.js";
-import { isKnown } from "./props/tokens.js";
+import { hasTokens, isKnown, lateAddress } from "./props/tokens.js";
 import type { PrivateKey, SelfSignedCert } from "./providers/resources.js";
 import { privateKey, selfSignedCert } from "./providers/tls.js";
 import {
@@ -198,10 +198,6 @@ export class SelfSignedTls extends Construct {
       validityPeriodHours: validityDays * 24,
       earlyRenewalHours: renewalDays * 24,
     });
-    const names = (options.dnsNames ?? []).flatMap((name, i) =>
-      lateText("config.bad-server-name", `TlsMaterial.selfSigned.dnsNames[${i}]`, DNS_NAME, name),
-    );
-    addPreconditions(this.certificate, names);
     this.keyFile = new HostFile(this, "KeyFile", {
       host,
       path: `${directory}/privkey${suffix}.pem`,
@@ -216,6 +212,11 @@ export class SelfSignedTls extends Construct {
       content: this.certificate.certPem,
       role: "tls",
     });
+    this.certificateFile.checkLate(() =>
+      (options.dnsNames ?? []).flatMap((name, i) =>
+        lateText("config.bad-server-name", `TlsMaterial.selfSigned.dnsNames[${i}]`, DNS_NAME, name),
+      ),
+    );
     this.dhParametersFile = dhParametersFile(scope, context);
   }
 }
@@ -238,12 +239,17 @@ function subject({ host, serverNames, forHost }: HostContext, options: SelfSigne
       ...served(),
     ]),
   ];
+  // The host says that an address is none, by its prop; Terraform's provider could not name it.
+  const parsable = (address: string): string =>
+    hasTokens(address) ? lateAddress(address, address === host.ipv6Address ? 128 : 32, "0.0.0.0") : address;
   // A list without names is left out.
   const list = (produce: () => string[]): string[] => Lazy.listValue({ produce }, { omitEmpty: true });
   return {
     subject: [{ commonName }],
     dnsNames: list(() => names().filter((name) => !isAddress(name))),
-    ipAddresses: list(() => [...new Set([...(forHost() ? addresses : []), ...names().filter(isAddress)])]),
+    ipAddresses: list(() =>
+      [...new Set([...(forHost() ? addresses : []), ...names().filter(isAddress)])].map(parsable),
+    ),
   };
 }
 

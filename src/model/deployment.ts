@@ -3,6 +3,7 @@ import type { InputOf, OutputOf } from "./inferred.js";
 import { count, filePath, flag, line, name, port, serverName, text } from "./fields.js";
 import { EXPECTED_MAX, expectedRow } from "./expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
+import { lateValue } from "./lateValues.js";
 import { network } from "./network.js";
 import { type Problem, problem, type Result } from "./problem.js";
 import { commandRule, rowProblems, rows, TOLD_BY, trees } from "./rows.js";
@@ -10,7 +11,8 @@ import { settingsCrossProblems, settingsFields } from "./settings.js";
 
 /**
  * The deployment document, version 1: what one deployment puts on a host, what else is there, and how the host should
- * respond afterwards. The constructs write it, activation and diagnosis read it. It holds no secret.
+ * respond afterwards. The constructs write it, activation and diagnosis read it. It holds no secret that is not in a file
+ * which every user of the host can read.
  */
 
 /** The only version of the document that this release reads. */
@@ -199,6 +201,10 @@ export const deploymentSchema = z.strictObject({
     .optional(),
   database: database.optional(),
   network: network.optional(),
+  lateValues: z
+    .array(lateValue)
+    .describe("Values that only Terraform knew; activation refuses those that do not meet their rule.")
+    .optional(),
   expect: z
     .array(expectedRow)
     .max(EXPECTED_MAX)

@@ -1,6 +1,7 @@
 /**
  * A rule for a text, in patterns that JavaScript and RE2 read alike: no look-around, no back references. So the same
- * rule applies here, in an editor (JSON Schema) and in Terraform, for values that only Terraform knows.
+ * rule applies here, in an editor (JSON Schema), on the host for values that only Terraform knows, and in Terraform for
+ * those of a connection.
  */
 export interface TextRule {
   readonly pattern: string;

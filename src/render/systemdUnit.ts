@@ -209,11 +209,11 @@ const FASTCGI = new RegExp(FASTCGI_START, "i");
 /** `unit.fastcgi-start`, if the parts of a command line or an environment select that variant. */
 export function startVariantProblems(parts: readonly (string | UnitVariable)[], path: string): Problem[] {
   const bad = parts.find((part) => typeof part === "string" && FASTCGI.test(part));
-  if (bad === undefined) return [];
-  return [
-    problem("unit.fastcgi-start", path, "starts an application in its FastCGI variant", {
-      received: bad,
-      allowed: "a variant that speaks HTTP, as the proxy does: the argument `start`",
-    }),
-  ];
+  return bad === undefined ? [] : [fastcgiStart(path, bad)];
+}
+
+export function fastcgiStart(path: string, received?: unknown): Problem {
+  const allowed = "a variant that speaks HTTP, as the proxy does: the argument `start`";
+  const message = "starts an application in its FastCGI variant";
+  return problem("unit.fastcgi-start", path, message, { received, allowed });
 }

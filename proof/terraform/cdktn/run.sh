@@ -31,7 +31,7 @@ fi
 npm run --silent build
 # Whole stacks with resources of each provider, the texts that name a package, ids, tokens and checks at synth: what the
 # library of constructs has a part in. The rest is the same code.
-npx --no-install jest --maxWorkers=2 __tests__/constructs/{whole,stack,providers,mistakes,ids,tokens,lateChecks}.test.ts \
+npx --no-install jest --maxWorkers=2 __tests__/constructs/{whole,stack,providers,mistakes,ids,tokens}.test.ts \
   __tests__/kubernetes/frontEnd.test.ts __tests__/testing
 
 echo "==> the files of the package are those of cdktf-portico, with resources in place of provider packages"

@@ -11,7 +11,7 @@ import {
 } from "../../render/index.js";
 import type { IHost } from "../host.js";
 import { HOST } from "../props/instances.js";
-import { type LateCheck, lateNumber, lateText } from "../props/lateChecks.js";
+import { type LateValue, lateNumber, lateText } from "../props/lateChecks.js";
 import {
   choice,
   either,
@@ -95,7 +95,7 @@ function unitNameProblems(
   });
 }
 
-function lateDaemonChecks(at: string, daemon: Daemon): LateCheck[] {
+function lateDaemonChecks(at: string, daemon: Daemon): LateValue[] {
   return [
     ...(["user", "group"] as const).flatMap((name) =>
       lateText("unit.bad-value", `${at}.${name}`, ACCOUNT, daemon[name]),
@@ -148,7 +148,7 @@ export interface ApplicationDaemonsProps {
   readonly fileServer?: Daemon;
   /**
    * The web interface. The command must not select the FastCGI variant (`unit.fastcgi-start`), because the proxy
-   * sends HTTP. Terraform checks words of the command that are known only at apply.
+   * sends HTTP. The host checks words of the command that are known only at apply.
    * @default - no unit
    */
   readonly webApplication?: Daemon;

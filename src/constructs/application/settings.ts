@@ -19,7 +19,7 @@ import { HostFile } from "../hostFile.js";
 import { type FileSyncPathProps, ROUTE_PATHS } from "./paths.js";
 import { HOST } from "../props/instances.js";
 import { lateHostChecks } from "../props/hostChecks.js";
-import { type LateCheck, latePort, lateText } from "../props/lateChecks.js";
+import { type LateValue, latePort, lateText } from "../props/lateChecks.js";
 import {
   choice,
   fields,
@@ -84,7 +84,7 @@ export class ApplicationSettings extends Construct {
     if (props.startCommand !== undefined) {
       const { startCommand } = props;
       this.startCommandFile = file("StartCommand", "web-application.service.conf");
-      guardStartVariant(this.startCommandFile, () => startCommand);
+      guardStartVariant(this.startCommandFile, `${this.node.path}.startCommand`, () => startCommand);
     }
   }
 }
@@ -130,10 +130,10 @@ function atProp(p: Problem, at: string): Problem {
   return { ...p, path: `${at}.${prop}` };
 }
 
-function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCheck[] {
+function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateValue[] {
   const { host, serverNames, publicPort, pathPrefix, routePaths = {} } = props;
   const { fileServer = {}, startCommand = [] } = props;
-  const name = (path: string, value: unknown, rule = PUBLIC_NAME): LateCheck[] =>
+  const name = (path: string, value: unknown, rule = PUBLIC_NAME): LateValue[] =>
     lateText("settings.bad-value", `${at}.${path}`, rule, value);
   return [
     ...(serverNames === undefined

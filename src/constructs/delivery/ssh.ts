@@ -44,8 +44,6 @@ import type {
   FileResource,
   Login,
 } from "./way.js";
-import { lateHostChecks } from "../props/hostChecks.js";
-import { addPreconditions } from "../props/lateChecks.js";
 import {
   openSshVariables,
   sshConnection,
@@ -53,7 +51,7 @@ import {
   type SshFields,
   sshFields,
 } from "./connection.js";
-import { lateSshChecks } from "./sshRules.js";
+import { connectionConditions } from "./sshRules.js";
 import {
   constructOf,
   dependOn,
@@ -196,8 +194,8 @@ export class SshDelivery implements DeliveryWay {
       // Terraform refuses an empty list.
       ...(restores ? { provisioners: this.restoring(Object.fromEntries(own)).map(onDestroy) } : {}),
     });
-    // Before anything connects.
-    addPreconditions(resource, [...lateSshChecks(this.options), ...lateHostChecks(host)]);
+    const precondition = connectionConditions(this.options);
+    if (precondition.length > 0) resource.addOverride("lifecycle.precondition", precondition);
     return resource;
   }
 

@@ -1,8 +1,8 @@
-import { isPort, type Problem, problem } from "../../model/index.js";
+import { Fn, Op, ref } from "cdktf";
+import { formatProblem, isPort, type Problem, problem, type ProblemCode } from "../../model/index.js";
 import { accepting, type TextRule } from "../../model/textRule.js";
-import { type LateCheck, lateNumber, latePort, lateText } from "../props/lateChecks.js";
 import type { SshDeliveryOptions, SshLogin } from "./connection.js";
-import { isKnown } from "../props/tokens.js";
+import { escapeTemplate, isKnown, textArgument } from "../props/tokens.js";
 
 /** Every problem of the options, at the name of the static method. */
 export function sshProblems(options: SshDeliveryOptions): Problem[] {
@@ -39,30 +39,47 @@ export function sshProblems(options: SshDeliveryOptions): Problem[] {
   return [...problems, ...destroyProblems(options, at)];
 }
 
-/** The same checks for values of a connection that only Terraform knows. */
-export function lateSshChecks(options: SshDeliveryOptions): LateCheck[] {
-  const { sudo = false, bastion, address, port, scriptPath, connectTimeoutSeconds } = options;
-  const at = (name: string): string => `Delivery.ssh.${name}`;
-  const bad = (name: string, rule: Rule, value: unknown): LateCheck[] =>
-    lateText("delivery.bad-connection", at(name), rule, value);
-  const login = (prefix: string, { user, hostKey }: SshLogin): LateCheck[] => [
+/** A check by Terraform. */
+interface Condition {
+  readonly condition: unknown;
+  readonly error_message: string;
+}
+
+/**
+ * Texts of a connection that only Terraform knows are the one thing that no host can check: without a key, Terraform
+ * would take any machine for the host, and a script in an open directory is another user's before the host sees it.
+ * A wrong port does no harm: nothing answers.
+ */
+export function connectionConditions(options: SshDeliveryOptions): Condition[] {
+  const { sudo = false, bastion, address, scriptPath } = options;
+  const bad = (name: string, rule: Rule, value: unknown, code: ProblemCode = "delivery.bad-connection") =>
+    conditionOf(problem(code, `Delivery.ssh.${name}`, `is not ${rule.allowed}`, rule), rule, value);
+  const login = (prefix: string, { user, hostKey }: SshLogin): Condition[] => [
     ...bad(`${prefix}user`, prefix === "" && !sudo ? ROOT : USER, user),
     ...bad(`${prefix}hostKey`, PUBLIC_KEY, hostKey),
   ];
   return [
     ...login("", options),
     ...bad("address", ADDRESS, address),
-    ...latePort(at("port"), port),
     ...bad("scriptPath", SCRIPT, scriptPath),
-    ...lateText("delivery.open-script-path", at("scriptPath"), CLOSED_SCRIPT, scriptPath),
-    ...lateNumber(at("connectTimeoutSeconds"), 1, 3600, connectTimeoutSeconds),
+    ...bad("scriptPath", CLOSED_SCRIPT, scriptPath, "delivery.open-script-path"),
     ...(bastion === undefined
       ? []
-      : [
-          ...login("bastion.", bastion),
-          ...bad("bastion.address", ADDRESS, bastion.address),
-          ...latePort(at("bastion.port"), bastion.port),
-        ]),
+      : [...login("bastion.", bastion), ...bad("bastion.address", ADDRESS, bastion.address)]),
+  ];
+}
+
+function conditionOf(what: Problem, { pattern, never }: Rule, value: unknown): Condition[] {
+  if (typeof value !== "string" || isKnown(value)) return [];
+  const like = (one: string): unknown => Fn.can(Fn.regex(textArgument(one), textArgument(value)));
+  const conditions = [like(pattern), ...(never === undefined ? [] : [Op.not(like(never))])];
+  // Terraform refuses a condition that refers to nothing, as of a value from functions alone: `Fn.file("key.pub")`.
+  const refers = Fn.can(ref("path.module"));
+  return [
+    {
+      condition: Fn.alltrue([...conditions, refers]),
+      error_message: escapeTemplate(formatProblem(what)),
+    },
   ];
 }
 

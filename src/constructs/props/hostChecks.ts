@@ -7,7 +7,7 @@ import {
 } from "../../model/textRule.js";
 import type { IConstruct } from "constructs";
 import type { HostAddresses } from "../../model/host.js";
-import { type LateCheck, latePort, lateText } from "./lateChecks.js";
+import { type LateValue, latePort, lateText } from "./lateChecks.js";
 
 /** A host as far as its checks are concerned. */
 interface CheckedHost extends IConstruct {
@@ -15,7 +15,7 @@ interface CheckedHost extends IConstruct {
 }
 
 /** Checks of a host's addresses and names that only Terraform knows. */
-export function lateHostChecks(host: CheckedHost): LateCheck[] {
+export function lateHostChecks(host: CheckedHost): LateValue[] {
   const at = (name: string): string => `${host.node.path}.${name}`;
   const { address, virtualAddress, ipv6Address, publicName, gateway, dnsDomain } = host.props;
   const { nameservers = [], sshPort } = host.props;

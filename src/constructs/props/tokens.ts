@@ -195,10 +195,9 @@ export function tokenTexts(leaf: TokenLeaf): string[] {
   return tokens.map((token) => Fn.join("", [token]));
 }
 
-/** Whether nothing is around the token, so that the value keeps the type it has in Terraform. */
-export function isWholeToken(leaf: TokenLeaf): boolean {
-  return typeof leaf !== "string" || splitTokens(leaf).length === 1;
-}
+/** An address that is not known yet, in Terraform's own form, which for IPv6 is canonical (RFC 5952). */
+export const lateAddress = (address: string, bits: 32 | 128, otherwise: string): string =>
+  Fn.try([Fn.cidrhost(Fn.join("/", [address, String(bits)]), 0), otherwise]) as string;
 
 /** A host as it is written in a URL: an IPv6 address in brackets, also one that is not known yet. */
 export function lateHostInUrl(host: string): string {

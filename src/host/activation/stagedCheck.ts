@@ -1,6 +1,7 @@
 import { copyFile, chmod, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { BlockList, isIP } from "node:net";
 import { basename, dirname, join } from "node:path";
+import { lateProblems } from "../../model/lateValues.js";
 import { type DeployedFile, type Problem, problem, type ProxyConfig } from "../../model/index.js";
 import { loadConfig } from "../../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
@@ -32,7 +33,11 @@ export async function checkStaged(
   try {
     await rm(staging, { recursive: true, force: true });
     await mkdir(staging, { mode: 0o700 });
-    const config = await checkConfig(store, delivered, join(staging, "root"));
+    const read = await checkConfig(store, delivered, join(staging, "root"));
+    const config = {
+      ...read,
+      problems: [...read.problems, ...lateProblems(delivered.deployment.lateValues)],
+    };
     if (!withSystemd) return withoutApplication(config);
     const units = await checkUnits(delivered, join(staging, "units"));
     const programs = [...(await checkRules(delivered)), ...(await checkKeepalived(delivered))];
