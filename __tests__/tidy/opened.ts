@@ -3,7 +3,7 @@ import { parsed } from "./parsed.js";
 
 /**
  * Calls of Node's functions that open a file by its path for reading. Processes with secrets open the files that others
- * name by `src/runtime/load/trustedFile.ts` alone, which judges the path.
+ * name by `src/runtime/files/trustedFile.ts` alone, which judges the path.
  */
 const OPENING = /^(?:open|openSync|readFile|readFileSync|createReadStream|copyFile|copyFileSync|cp|cpSync)$/;
 
@@ -56,8 +56,8 @@ export const WITH_SECRETS = /^src\/(?:host|cli|runtime)\//;
 
 /** The only other places that open a file by its path, and why they may. */
 export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
-  "src/runtime/load/trustedFile.ts": "the rule itself",
-  "src/runtime/load/openToOthers.ts": "reads pages that are sent to clients, if others may read them",
+  "src/runtime/files/trustedFile.ts": "the rule itself",
+  "src/runtime/files/openToOthers.ts": "reads pages that are sent to clients, if others may read them",
   "src/runtime/actions/fileLookup.ts": "opens files that are sent to clients, if others may read them",
   "src/runtime/load/credentialSet.ts": "writes into a directory that it has found to be root's alone",
   "src/runtime/acme/stateFiles.ts": "writes new files into the service's state directory",

@@ -9,7 +9,7 @@ import {
   problem,
   ProblemError,
 } from "../../model/index.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 import { type FileState, hashOf, observe, obstacleTo } from "./fileState.js";
 import { filesOf, type GoodState, type Store } from "./store.js";
 

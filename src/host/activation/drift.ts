@@ -10,7 +10,7 @@ import {
 } from "../../model/index.js";
 import { SEND_PROGRAMS } from "../../render/programScripts.js";
 import { quote } from "../../render/shell.js";
-import { readTrustedSync } from "../../runtime/load/trustedFile.js";
+import { readTrustedSync } from "../../runtime/files/trustedFile.js";
 import { differences, type FileState, isLacking, observe, obstacleTo } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";

@@ -17,7 +17,7 @@ import {
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { problem, ProblemError } from "../../model/index.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 
 /**
  * Changes to the disk that survive a power failure. At every moment a path has either its old state or its complete new

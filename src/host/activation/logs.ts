@@ -14,7 +14,7 @@ import {
 import { UNIT_PATH } from "../../render/proxyUnits.js";
 import { quote } from "../../render/shell.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 import { currentUser, placeBytes, removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
 import { attempt } from "./execution.js";
 import type { Delivered } from "./delivered.js";

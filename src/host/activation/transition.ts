@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
 import type { Deployment, DeploymentServices, FileRole, Problem } from "../../model/index.js";
-import { readTrusted } from "../../runtime/load/trustedFile.js";
+import { readTrusted } from "../../runtime/files/trustedFile.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
 import { type UnitStatus, unitStatus } from "./systemctl.js";

@@ -7,7 +7,7 @@ import type { Store } from "./store.js";
 import { changeModes, checkTrees, isIn, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
 import { type Deployment, type Problem, problem, type ProxyConfig } from "../../model/index.js";
 import { DIRECTORIES } from "../../model/rows.js";
-import { shown } from "../../runtime/actions/permissions.js";
+import { shown } from "../../runtime/files/pathText.js";
 
 /** The planned changes of permissions, and the places that could not be checked. */
 export interface PlannedModes {

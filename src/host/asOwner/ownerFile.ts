@@ -4,7 +4,7 @@ import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { fsPath } from "../../runtime/actions/permissions.js";
+import { fsPath } from "../../runtime/files/pathText.js";
 import { type Doing, errnoOf, type Refusal, Refused, SETTINGS_BYTES_MAX } from "./refused.js";
 
 /* Reads and replaces one small file, with the rights of the user who runs it: see `asOwner.ts`. */

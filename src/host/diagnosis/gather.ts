@@ -21,7 +21,7 @@ import { nodeFixes } from "../../model/nodeReleases.js";
 import { printableValue } from "../../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../../render/hostPaths.js";
 import { readText } from "../../runtime/load/files.js";
-import type { NamedBy } from "../../runtime/load/trustedFile.js";
+import type { NamedBy } from "../../runtime/files/trustedFile.js";
 import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
 import { memoryKills } from "../../runtime/supervisor/cgroup.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { credentials } from "../load/credentials.js";
-import { systemReason } from "../load/systemReason.js";
-import { readTrusted } from "../load/trustedFile.js";
+import { systemReason } from "../files/systemReason.js";
+import { readTrusted } from "../files/trustedFile.js";
 import { AcmeError } from "./acmeError.js";
 
 /**

@@ -17,7 +17,7 @@ import { basename, join } from "node:path";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import { CURRENT_SET } from "./credentials.js";
 import { refusedProblem } from "./files.js";
-import { FileRefused, readTrusted } from "./trustedFile.js";
+import { FileRefused, readTrusted } from "../files/trustedFile.js";
 
 /**
  * Fresh copies of TLS files for a running service that may not read the files themselves. systemd passes credentials

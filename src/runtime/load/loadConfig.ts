@@ -24,7 +24,7 @@ import {
 import { directoryProblem, logProblem, readParsed, readText, recoverLogs, sha256 } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
 import { checkNotificationFiles } from "./notificationFiles.js";
-import { readOpenToOthers } from "./openToOthers.js";
+import { readOpenToOthers } from "../files/openToOthers.js";
 import { cookieKey, loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";

@@ -1,5 +1,5 @@
 import type { ProxyConfig } from "../../model/serving.js";
-import { readTrustedSync } from "../load/trustedFile.js";
+import { readTrustedSync } from "../files/trustedFile.js";
 import { writeWhole } from "../load/wholeFile.js";
 import type { Notice } from "./notice.js";
 import { type KeptBoard, NoticeBoard } from "./noticeBoard.js";

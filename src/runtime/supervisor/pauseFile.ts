@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { uptime } from "node:os";
 import * as z from "zod";
-import { FileRefused, readTrustedSync } from "../load/trustedFile.js";
+import { FileRefused, readTrustedSync } from "../files/trustedFile.js";
 import { writeWhole } from "../load/wholeFile.js";
 
 /** Why requests are refused for now. It is kept in a file, so that it outlasts a reload, an upgrade and a crash. */
