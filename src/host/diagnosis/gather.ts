@@ -246,7 +246,7 @@ async function hostEvidence(
   const { control } = options;
   const trees = servedTrees(config, deployment?.trees);
   const [loaded, units, settings, readable, links, certificates, health, upstreams] = await Promise.all([
-    loadConfig({ file: configFile, logToStderr: true }),
+    loadConfig({ file: configFile, parsed: config, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     trees.length === 0 ? undefined : checkTrees(trees),
@@ -366,7 +366,7 @@ async function folderEvidence(
   options: DiagnosisOptions,
 ): Promise<Result<Evidence>> {
   const { root = "/", place } = options;
-  const loaded = await loadConfig({ file, root, logToStderr: true });
+  const loaded = await loadConfig({ file, parsed: config, root, logToStderr: true });
   const { settings } = deployment ?? {};
   return {
     ok: true,
