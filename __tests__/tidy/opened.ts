@@ -84,7 +84,6 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/host/activation/logs.ts": "the store, and a file below /etc that only root can change",
   "src/host/activation/lock.ts": "locks a file of the store, which only root can enter",
   "src/host/activation/preconditions.ts": "reads uploads, whose hashes are known",
-  "src/host/activation/room.ts": "reads uploads, whose hashes are known",
   "src/host/activation/stagedCheck.ts": "copies uploads, whose hashes are known",
   "src/host/activation/store.ts": "reads the store, which only root can enter",
 };

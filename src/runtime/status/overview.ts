@@ -14,6 +14,10 @@ export type Topology = Overview["topology"];
 export type TopologyEdge = Topology["edges"][number];
 export type TopologyNode = Topology["columns"][number]["nodes"][number];
 
+/** Whether nothing is known to keep a server from responding. */
+export const mayRespond = ({ state }: Pick<OverviewServer, "state">): boolean =>
+  state === "up" || state === "unasked";
+
 /** How much is shown of clients. */
 export interface Shown {
   /** `shortened`: IPv4 to 24 bits, IPv6 to 48. */
