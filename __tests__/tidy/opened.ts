@@ -83,7 +83,6 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
     "hashes deployed files and uploads: without waiting, and shows no content",
   "src/host/activation/logs.ts": "the store, and a file below /etc that only root can change",
   "src/host/activation/lock.ts": "locks a file of the store, which only root can enter",
-  "src/host/activation/preconditions.ts": "reads uploads, whose hashes are known",
   "src/host/activation/stagedCheck.ts": "copies uploads, whose hashes are known",
   "src/host/activation/store.ts": "reads the store, which only root can enter",
 };
