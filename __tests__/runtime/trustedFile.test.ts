@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import type { FileRefused } from "../../src/runtime/load/trustedFile.js";
-import { checkProgram, openLog, readTrusted } from "../../src/runtime/load/trustedFile.js";
+import type { FileRefused } from "../../src/runtime/files/trustedFile.js";
+import { checkProgram, openLog, readTrusted } from "../../src/runtime/files/trustedFile.js";
 import { loadConfig } from "../../src/runtime/load/loadConfig.js";
 import { openFolder } from "../../testkit/portico.js";
 

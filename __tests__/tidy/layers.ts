@@ -66,6 +66,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/constructs": ["providers", "props", "delivery", ".", "application", "frontEnd", "pair", "index.ts"],
   "src/runtime": [
     ".",
+    "files",
     "counting",
     "sockets",
     "codec",

@@ -3,7 +3,7 @@ import { parsed } from "./parsed.js";
 
 /**
  * Calls of Node's functions that open a file by its path for reading. Processes with secrets open the files that others
- * name by `src/runtime/load/trustedFile.ts` alone, which judges the path.
+ * name by `src/runtime/files/trustedFile.ts` alone, which judges the path.
  */
 const OPENING = /^(?:open|openSync|readFile|readFileSync|createReadStream|copyFile|copyFileSync|cp|cpSync)$/;
 
@@ -56,11 +56,11 @@ export const WITH_SECRETS = /^src\/(?:host|cli|runtime)\//;
 
 /** The only other places that open a file by its path, and why they may. */
 export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
-  "src/runtime/load/trustedFile.ts": "the rule itself",
-  "src/runtime/load/openToOthers.ts": "reads pages that are sent to clients, if others may read them",
+  "src/runtime/files/trustedFile.ts": "the rule itself",
+  "src/runtime/files/openToOthers.ts": "reads pages that are sent to clients, if others may read them",
   "src/runtime/actions/fileLookup.ts": "opens files that are sent to clients, if others may read them",
   "src/runtime/load/credentialSet.ts": "writes into a directory that it has found to be root's alone",
-  "src/runtime/acme/stateFiles.ts": "writes new files into the service's state directory",
+  "src/runtime/files/durable.ts": "makes files that do not exist, and syncs them",
   "src/runtime/logs/logFile.ts": "makes a missing log, where the rule has resolved its path",
   "src/runtime/supervisor/master.ts": "hashes the program that it runs",
   "src/runtime/supervisor/cgroup.ts": "reads files of the kernel below /sys and /proc",
@@ -76,7 +76,6 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/host/diagnosis/defaultRoutes.ts": "reads files of the kernel below /proc",
   "src/host/diagnosis/stoppedProcesses.ts": "reads files of the kernel below /proc and /sys",
   "src/host/applicationSettings/databaseOverrides.ts": "makes a file in a directory that it has made",
-  "src/host/activation/bootUnit.ts": "syncs a directory of root's",
   "src/host/activation/delivered.ts": "reads uploads, and knows their hashes",
   "src/host/activation/detached.ts": "keeps its own record in the store, which only root can enter",
   "src/host/activation/durableFiles.ts": "writes deployed files, where preconditions.ts allows it",
@@ -84,8 +83,6 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
     "hashes deployed files and uploads: without waiting, and shows no content",
   "src/host/activation/logs.ts": "the store, and a file below /etc that only root can change",
   "src/host/activation/lock.ts": "locks a file of the store, which only root can enter",
-  "src/host/activation/preconditions.ts": "reads uploads, whose hashes are known",
-  "src/host/activation/room.ts": "reads uploads, whose hashes are known",
   "src/host/activation/stagedCheck.ts": "copies uploads, whose hashes are known",
   "src/host/activation/store.ts": "reads the store, which only root can enter",
 };

@@ -101,7 +101,7 @@ test("only src/host/asOwner touches the application's trees", () => {
   expect(wrong).toEqual([]);
 });
 
-test("files that others name are opened by src/runtime/load/trustedFile.ts, or for a reason", () => {
+test("files that others name are opened by src/runtime/files/trustedFile.ts, or for a reason", () => {
   const opening = sources
     .filter((module) => WITH_SECRETS.test(module.path) && filesOpened(textOf(module)).length > 0)
     .map(({ path }) => path);

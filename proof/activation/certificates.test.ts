@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { awaitCertificates } from "../../src/host/activation/certificates.js";
-import type { Store } from "../../src/host/activation/store.js";
-import type { Deployment, Problem } from "../../src/model/index.js";
+import type { Deployment, Problem, ProxyConfigInput } from "../../src/model/index.js";
 import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 import { ControlServer } from "../../src/runtime/supervisor/control.js";
 import { eventually } from "../../testkit/waiting.js";
+import { configOf } from "../diagnosis/site.js";
 
 /** How long an activation waits for certificates, by what a running master says of them. */
 
@@ -50,22 +50,6 @@ beforeAll(async () => {
       },
     });
   });
-  const listeners = [
-    {
-      name: "https",
-      address: "127.0.0.1",
-      port: 8443,
-      protocol: "https",
-      tls: { acme: { authority: "ca", names: ["example.org"] } },
-    },
-  ];
-  const config = {
-    version: 1,
-    certificateAuthorities: [{ name: "ca", agreeToTerms: true, holderAddress: "192.0.2.20" }],
-    listeners,
-    virtualServers: [{ name: "site", serverNames: ["_"], listeners: ["https"], default: true, routes: [] }],
-  };
-  writeFileSync(join(folder, "portico.json"), JSON.stringify(config));
 });
 
 afterAll(() => {
@@ -111,19 +95,33 @@ beforeEach(() => {
   renewed.length = 0;
 });
 
+const listeners: ProxyConfigInput["listeners"] = [
+  {
+    name: "https",
+    address: "127.0.0.1",
+    port: 8443,
+    protocol: "https",
+    tls: { acme: { authority: "ca", names: ["example.org"] } },
+  },
+];
+const config = configOf({
+  version: 1,
+  certificateAuthorities: [{ name: "ca", agreeToTerms: true, holderAddress: "192.0.2.20" }],
+  listeners,
+  virtualServers: [{ name: "site", serverNames: ["_"], listeners: ["https"], default: true, routes: [] }],
+});
+
 async function awaited(
   requireCertificate: boolean,
   signal = new AbortController().signal,
   rows: string[] = [],
 ): Promise<{ rows: string[]; ms: number }> {
   const deployment = {
-    config: join(folder, "portico.json"),
     services: { proxy: { service: "portico.service" } },
     requireCertificate,
   } as Deployment;
-  const store = { onHost: (file: string) => file } as Store;
   const start = performance.now();
-  await awaitCertificates(store, deployment, signal, (row) => rows.push(row));
+  await awaitCertificates({ deployment, config }, signal, (row) => rows.push(row));
   return { rows, ms: performance.now() - start };
 }
 

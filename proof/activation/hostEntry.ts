@@ -32,7 +32,16 @@ const report = (line: string): void => void lines.push(line);
 let controller = new AbortController();
 const ROOT = { root: "/", lockSeconds: 5, report };
 
+/** How often this process has parsed a config: no other text that it reads has virtual servers. */
+let parses = 0;
+const { parse } = JSON;
+JSON.parse = (text: string, reviver?: Parameters<typeof parse>[1]): unknown => {
+  if (text.includes('"virtualServers":')) parses++;
+  return parse(text, reviver);
+};
+
 const CALLS = {
+  parses: () => Promise.resolve(parses),
   activate: async (options: object) => {
     const { plan, responses } = await activate({
       ...ROOT,

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,28 +7,26 @@ import { openStore } from "../../src/host/activation/store.js";
 import { awaitService, failedBefore } from "../../src/host/activation/verification.js";
 import { formatChecked } from "../../src/host/diagnosis/liveCheck.js";
 import { expectedResponses } from "../../src/host/diagnosis/expectedResponses.js";
-import { parseConfig, ProblemError, type RouteInput } from "../../src/model/index.js";
+import { parseConfig, ProblemError, type ProxyConfigInput, type RouteInput } from "../../src/model/index.js";
 import { startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { nextEvent } from "../../testkit/waiting.js";
+import { configOf } from "../diagnosis/site.js";
 import { deploymentOf } from "../../testkit/deployment.js";
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "portico-verification-"));
-  mkdirSync(join(folder, "etc/portico"), { recursive: true });
-});
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "portico-verification-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const routes: RouteInput[] = [{ name: "page", path: "/", action: { type: "respond", status: 200 } }];
 
-/** Waits for a second for what the config on a host below the folder promises. */
+/** Waits for a second for what the config promises. */
 function awaited(config: object, more: Parameters<typeof deploymentOf>[0] = {}) {
   return awaitService(openStore(folder), deployed(config, more), [], new AbortController().signal);
 }
 
 function deployed(config: object, more: Parameters<typeof deploymentOf>[0] = {}) {
-  writeFileSync(join(folder, "etc/portico/portico.json"), JSON.stringify(config));
-  return deploymentOf({ probe: { enabled: true, timeoutSeconds: 1 }, ...more });
+  const deployment = deploymentOf({ probe: { enabled: true, timeoutSeconds: 1 }, ...more });
+  return { deployment, config: configOf(config as ProxyConfigInput) };
 }
 
 test("a certificate that an authority has not issued yet is not a reason to roll back", async () => {
@@ -85,7 +83,7 @@ test("what was wrong before in the same way is reported, and is not a reason to 
   const server = createServer((_, response) => void response.writeHead(status).end()).listen(0, "127.0.0.1");
   await nextEvent(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const deployment = deployed({
+  const served = deployed({
     version: 1,
     listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
     virtualServers: [{ name: "a", serverNames: ["_"], listeners: ["http"], default: true, routes }],
@@ -93,14 +91,14 @@ test("what was wrong before in the same way is reported, and is not a reason to 
   const store = openStore(folder);
   const { signal } = new AbortController();
   try {
-    const before = await failedBefore(store, deployment);
-    const rows = await awaitService(store, deployment, [], signal, before);
+    const before = await failedBefore(store, served);
+    const rows = await awaitService(store, served, [], signal, before);
     expect(rows.map(({ pass, asBefore }) => ({ pass, asBefore }))).toEqual([{ pass: false, asBefore: true }]);
     expect(rows.map(formatChecked).join()).toMatch(/^FAIL .* seen 503 \| the same before the activation/);
     status = 500;
-    await expect(awaitService(store, deployment, [], signal, before)).rejects.toThrow(ProblemError);
+    await expect(awaitService(store, served, [], signal, before)).rejects.toThrow(ProblemError);
     status = 200;
-    const [row] = await awaitService(store, deployment, [], signal, before);
+    const [row] = await awaitService(store, served, [], signal, before);
     expect(row).not.toHaveProperty("asBefore");
   } finally {
     server.close();

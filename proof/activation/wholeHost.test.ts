@@ -1160,6 +1160,18 @@ describe("how the host should respond", () => {
     );
   });
 
+  test("is asked for without another look at the configs: the new one and the installed one are parsed once", async () => {
+    const parses = async (): Promise<number> => (await host.call<number>("parses")).value;
+    let questions = 0;
+    responds = (row) => (questions++ < 12 ? response(500) : asExpected(row));
+    for (const configs of [2, 1]) {
+      host.deliver(files, probed({ probe: { timeoutSeconds: 60 } }));
+      const before = await parses();
+      expect((await host.activate()).reason).toBeUndefined();
+      expect((await parses()) - before).toBe(configs);
+    }
+  });
+
   test("or else the host goes back", async () => {
     host.deliver(files, probed());
     expect((await host.activate()).reason).toBeUndefined();

@@ -3,7 +3,7 @@ import { CertificateSharing } from "../runtime/acme/sharing.js";
 import { listenProblem } from "../runtime/listen/sockets.js";
 import { credentials } from "../runtime/load/credentials.js";
 import { stateOfAll } from "../runtime/load/fileWatch.js";
-import { readTrusted } from "../runtime/load/trustedFile.js";
+import { readTrusted } from "../runtime/files/trustedFile.js";
 import { wantedCertificates } from "../runtime/load/wantedCertificates.js";
 import { acmeDirectory } from "../runtime/supervisor/certificateManager.js";
 import { readDocument } from "./document.js";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
-import type { ListedServer, ListedUpstream } from "../runtime/supervisor/listedUpstreams.js";
+import { type ListedServer, type ListedUpstream, stateOf } from "../runtime/supervisor/listedUpstreams.js";
 import { printOutcome, withControl } from "./controlOptions.js";
 import { EXIT, json, type Output, tableText } from "./output.js";
 
@@ -75,10 +75,9 @@ function listText(upstreams: readonly ListedUpstream[]): string {
   return tableText([["UPSTREAM", "SERVER", "STATE", "IN PROGRESS", why], ...rows]).join("");
 }
 
-function stateText({ backup, drained, down, outIn, ignoredIn }: ListedServer): string {
-  const inWorkers = (state: string, count: number): string =>
-    `${state} in ${count} worker${count === 1 ? "" : "s"}`;
-  const failing = ignoredIn > 0 ? inWorkers("failing", ignoredIn) : "up";
-  const ofRequests = outIn > 0 ? inWorkers("out", outIn) : failing;
-  return `${drained ? "drained" : down ? "down" : ofRequests}${backup ? ", backup" : ""}`;
+function stateText(server: ListedServer): string {
+  const state = stateOf(server);
+  const count = { out: server.outIn, failing: server.ignoredIn, up: 0, down: 0, drained: 0 }[state];
+  const where = count === 0 ? "" : ` in ${count} worker${count === 1 ? "" : "s"}`;
+  return `${state}${where}${server.backup ? ", backup" : ""}`;
 }

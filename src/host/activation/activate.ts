@@ -3,13 +3,20 @@ import { awaitCertificates } from "./certificates.js";
 import { filledTrees } from "../diagnosis/emptyTrees.js";
 import { defaultRoutes } from "../diagnosis/defaultRoutes.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
-import { type DeploymentIdentity, formatProblem, type Problem, ProblemError } from "../../model/index.js";
-import { type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
+import {
+  type Deployment,
+  type DeploymentIdentity,
+  formatProblem,
+  type Problem,
+  ProblemError,
+  type ProxyConfig,
+} from "../../model/index.js";
+import { configHash, type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
 import { carryOut, formatChange, problemsOf, refuseInterrupted } from "./execution.js";
 import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
 import type { FileState } from "./fileState.js";
 import { editsOf, formatLeaving, leavingFor, leavingPreview, modesOf, undoLeaving } from "./leaving.js";
-import { seeLoaded, staleOf, staleReasons } from "./loaded.js";
+import { installedConfig, seeLoaded, staleOf, staleReasons, valueIn } from "./loaded.js";
 import { withLock } from "./lock.js";
 import { contentsToKeep, foreignDirectories, unopenable } from "./preconditions.js";
 import { type Programs, programsOf, runningPrograms } from "./programs.js";
@@ -21,7 +28,7 @@ import { formatStep } from "./serviceSteps.js";
 import { planOpenings } from "./openDirectories.js";
 import { formatMode, mergeModes, ownTrees, planModes, unreadable, unreadableImage } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
-import { logsToBe, rememberLogs, settleLogs } from "./logs.js";
+import { rememberLogs, settleLogs } from "./logs.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
 import {
   changesServices,
@@ -113,7 +120,7 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
       await keepContents(store, delivered, plan);
       const state = { ...last, ...identityOf(last, options) };
       if (!sameIdentity(state, last)) await store.writeState(state);
-      await tidyUp(store, state, last, options);
+      await tidyUp(store, delivered, state, last, options);
       return { plan, responses };
     }
     return { plan, responses: await carryOutOrRollBack(store, delivered, plan, last, options) };
@@ -147,9 +154,12 @@ async function makePlan(
     ...maskedUnits(units, brought),
   ];
   if (problems.length > 0) throw new ProblemError(problems);
-  const replayed = await replayGate(store, delivered, last, report);
-  const leaving = leavingFor(deployment, checked.config, last);
-  const loaded = systemd && last !== undefined ? await seeLoaded(store, last.deployment) : undefined;
+  const config = delivered.config!;
+  const installed = last && (await installedBefore(store, delivered, last.deployment, now));
+  const replayed = await replayGate(store, delivered, last, installed, report);
+  const leaving = leavingFor(deployment, config, last);
+  const loaded =
+    systemd && last !== undefined ? await seeLoaded(store, last.deployment, installed) : undefined;
   const { steps, preview } = stepsTo(
     {
       services: deployment.services,
@@ -165,25 +175,33 @@ async function makePlan(
   );
   const inTheWay = [
     ...(await missingRoom(store, delivered, files, settings.plan)),
-    ...(systemd ? await unopenable(delivered, steps) : []),
-    ...(systemd && checked.config !== undefined
-      ? await unreadableImage(store, deployment, checked.config, last?.deployment)
-      : []),
+    ...(systemd ? unopenable(delivered, steps) : []),
+    ...(systemd ? await unreadableImage(store, deployment, config, last?.deployment, installed) : []),
     ...(systemd ? await foreignDirectories(files.map(({ path }) => path)) : []),
   ];
   if (inTheWay.length > 0) throw new ProblemError(inTheWay);
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   const directories = missingDirectories(store, written);
   const drift = loaded === undefined ? [] : staleReasons(loaded);
-  const unserved =
-    systemd && checked.config !== undefined ? await unreadable(deployment, checked.config) : [];
-  const filled =
-    systemd && checked.config !== undefined ? await filledTrees(ownTrees(deployment, checked.config)) : [];
+  const unserved = systemd ? await unreadable(deployment, config) : [];
+  const filled = systemd ? await filledTrees(ownTrees(deployment, config)) : [];
   const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
-  const logs = await logsToBe(delivered);
   const changes = { files, directories, settings, modes, opened, steps, ...(leaving && { leaving }) };
   const effects = [...preview, ...leavingPreview(leaving, units)];
-  return { ...changes, filled, preview: effects, units, warnings, logs, drift };
+  return { ...changes, filled, preview: effects, units, warnings, installed, drift };
+}
+
+/** The config that the host has, which is the delivered one if their files are the same. */
+async function installedBefore(
+  store: Store,
+  delivered: Delivered,
+  last: Deployment,
+  now: ReadonlyMap<string, FileState>,
+): Promise<ProxyConfig | undefined> {
+  const found = now.get(last.config);
+  return found?.kind === "file" && found.sha256 === configHash(delivered.deployment)
+    ? delivered.config
+    : valueIn(await installedConfig(store, last));
 }
 
 async function carryOutOrRollBack(
@@ -198,12 +216,12 @@ async function carryOutOrRollBack(
   await keepContents(store, delivered, plan);
   refuseInterrupted(signal);
   const failed =
-    last !== undefined && changesServices(store.root)
-      ? await failedBefore(store, last.deployment)
+    last !== undefined && plan.installed !== undefined && changesServices(store.root)
+      ? await failedBefore(store, { deployment: last.deployment, config: plan.installed })
       : undefined;
   const journal = await journalOf(store, plan, delivered.deployment, last);
   await keepCommand(store, runningPrograms());
-  await rememberLogs(store, plan.logs);
+  await rememberLogs(store, delivered.config);
   await store.writeJournal(journal);
   for (const line of [...plan.drift, ...plan.preview]) report(line);
   try {
@@ -211,7 +229,7 @@ async function carryOutOrRollBack(
     const responses = await verify(store, delivered, options, failed);
     const state = { ...goodState(delivered, plan, journal, last, before), ...identityOf(last, options) };
     await store.writeState(state);
-    await tidyUp(store, state, last, options);
+    await tidyUp(store, delivered, state, last, options);
     return responses;
   } catch (error) {
     const reason = problemsOf(error);
@@ -231,6 +249,7 @@ async function carryOutOrRollBack(
 /** Cleans up after success. A failure here must not make the activation fail; the next activation repeats the steps. */
 async function tidyUp(
   store: Store,
+  { config }: Delivered,
   state: GoodState,
   last: GoodState | undefined,
   options: ActivationOptions,
@@ -240,7 +259,7 @@ async function tidyUp(
     await store.closeJournal();
     await keepCommand(store, programsOf(state.deployment));
     await removeDirectories(store, state.directories);
-    await settleLogs(store, state.deployment, state.deployment);
+    await settleLogs(store, state.deployment, config);
     await undoLeaving(store, state, report);
     await store.collectGarbage(state, last, incoming);
   } catch (error) {
@@ -273,14 +292,15 @@ function beforePortico(
 
 async function verify(
   store: Store,
-  { deployment }: Delivered,
+  { deployment, config }: Delivered,
   options: ActivationOptions,
   failed?: FailedBefore,
 ): Promise<readonly CheckedResponse[]> {
   if (!changesServices(options.root)) return [];
   const units = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
-  const responses = await awaitService(store, deployment, units, options.signal, failed);
-  await awaitCertificates(store, deployment, options.signal, options.report);
+  const served = { deployment, config: config! };
+  const responses = await awaitService(store, served, units, options.signal, failed);
+  await awaitCertificates(served, options.signal, options.report);
   return responses;
 }
 

@@ -1,7 +1,7 @@
-import { open } from "node:fs/promises";
 import { DEPLOYMENT_STORE } from "../../model/index.js";
 import { DEFAULT_HOST_PATHS } from "../../render/hostPaths.js";
 import { renderUnit } from "../../render/systemdUnit.js";
+import { sync } from "../../runtime/files/durable.js";
 import { OOM_SCORE_ADJUST, RECORDS } from "./detached.js";
 import { makeDirectory, placeBytes, placeLink, removeFile, removeIfEmpty } from "./durableFiles.js";
 import { type Programs, runningPrograms } from "./programs.js";
@@ -22,7 +22,7 @@ const WANTS = `${DEFAULT_HOST_PATHS.unitDirectory}/multi-user.target.wants`;
 export async function placeBootUnit(units: readonly string[]): Promise<void> {
   const programs = runningPrograms();
   // They were just uploaded, and may not be on the disk yet.
-  for (const path of programs) await syncFile(path);
+  for (const path of programs) await sync(path);
   const bytes = Buffer.from(bootUnit(programs, units));
   await placeBytes(UNIT, bytes, { mode: "0644", uid: 0, gid: 0 });
   await makeDirectory(WANTS);
@@ -65,9 +65,4 @@ export function bootUnit(programs: Programs, units: readonly string[]): string {
     },
     Install: { WantedBy: "multi-user.target" },
   });
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, "r");
-  await file.sync().finally(() => file.close());
 }

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   CERTIFICATE_STORE,
-  type Deployment,
   type Problem,
   problem,
   ProblemError,
@@ -17,21 +16,19 @@ import { removeLinkedIfEmpty, removeTree } from "./durableFiles.js";
 import { attempt, refuseInterrupted } from "./execution.js";
 import type { Report } from "./report.js";
 import type { Store } from "./store.js";
-import { configOf } from "./loaded.js";
 import { controlSocketOf } from "./systemctl.js";
+import type { Served } from "./verification.js";
 
 /**
  * Finds certificates that authorities have not issued yet. Unless the deployment requires them, the activation only
  * reports them in a row and does not wait: an authority may be slow or down, and the proxy serves anyway.
  */
 export async function awaitCertificates(
-  store: Store,
-  deployment: Deployment,
+  { deployment, config }: Served,
   signal: AbortSignal,
   report: Report,
 ): Promise<void> {
-  const config = await configOf(store, deployment);
-  if (config === undefined || config.certificateAuthorities.length === 0) return;
+  if (config.certificateAuthorities.length === 0) return;
   const started = performance.now();
   const deadline = started + CERTIFICATE_SECONDS * 1000;
   for (let isFirst = true; ; isFirst = false) {

@@ -7,7 +7,8 @@ import type { ActivationOptions } from "./activate.js";
 import { editsOf, modesOf } from "./leaving.js";
 import { withLock } from "./lock.js";
 import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
-import { logsOf, rememberLogs } from "./logs.js";
+import { installedConfig, valueIn } from "./loaded.js";
+import { rememberLogs } from "./logs.js";
 import { runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { purge, rollBack } from "./rollBack.js";
@@ -59,7 +60,7 @@ export async function deactivate(options: DeactivationOptions): Promise<Deactiva
       const problems = [...(recovered?.problems ?? []), ...left];
       return { removed: recovered === undefined && left.length === 0 ? "nothing" : "all", problems };
     }
-    await rememberLogs(store, await logsOf(store, last.deployment));
+    await rememberLogs(store, valueIn(await installedConfig(store, last.deployment)));
     const journal = { ...(await takingAway(last, systemd)), purge: options.purge };
     // The installed programs are removed below.
     if (systemd) await store.writeCommand(runningPrograms());

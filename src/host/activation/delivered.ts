@@ -4,12 +4,14 @@ import { join, relative } from "node:path";
 import {
   type Deployment,
   DEPLOYMENT_FILE,
+  parseConfigText,
   parseDeploymentText,
   type Problem,
   problem,
   ProblemError,
+  type ProxyConfig,
 } from "../../model/index.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 import { type FileState, hashOf, observe, obstacleTo } from "./fileState.js";
 import { filesOf, type GoodState, type Store } from "./store.js";
 
@@ -18,6 +20,8 @@ export interface Delivered {
   readonly deployment: Deployment;
   /** Hash of the document's text. */
   readonly document: string;
+  /** What it will serve; undefined if its config is not valid, which `checkStaged` reports. */
+  readonly config: ProxyConfig | undefined;
   /** The path of each content, by its hash. */
   readonly contents: ReadonlyMap<string, string>;
   /** The current state of each path of the deployment. */
@@ -105,8 +109,16 @@ async function findContents(
     else problems.push(found);
   }
   if (problems.length > 0) throw new ProblemError(problems);
-  return { deployment, document, contents, now, inPlace: incoming === undefined };
+  const config = parseConfigText(await readFile(contents.get(configHash(deployment))!, "utf8"));
+  return {
+    ...{ deployment, document, contents, now, inPlace: incoming === undefined },
+    config: config.ok ? config.value : undefined,
+  };
 }
+
+/** SHA-256 of a deployment's config. */
+export const configHash = ({ config, files }: Deployment): string =>
+  files.find(({ path }) => path === config)!.sha256;
 
 /** The state of paths of the host; a directory where a file belongs is a problem. */
 export async function observeAll(store: Store, paths: readonly string[]): Promise<Map<string, FileState>> {

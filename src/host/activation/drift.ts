@@ -10,9 +10,9 @@ import {
 } from "../../model/index.js";
 import { SEND_PROGRAMS } from "../../render/programScripts.js";
 import { quote } from "../../render/shell.js";
-import { readTrustedSync } from "../../runtime/load/trustedFile.js";
+import { readTrustedSync } from "../../runtime/files/trustedFile.js";
 import { differences, type FileState, isLacking, observe, obstacleTo } from "./fileState.js";
-import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
+import { inKernel, installedConfig, type Loaded, proxyReasons, seeLoaded, valueIn } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { closedToProxy, openings } from "./openDirectories.js";
 import { foreignDirectories } from "./preconditions.js";
@@ -58,7 +58,7 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
   if (journal !== undefined && !(await isRunning(store))) findings.push(cutOff(store, journal, portico));
   if (last !== undefined) findings.push(...(await storeFindings(store, last, again)));
   if (deployment === undefined) return { drift: { store: findings, files: [], units: [] } };
-  const loaded = await seeLoaded(store, deployment);
+  const loaded = await seeLoaded(store, deployment, valueIn(await installedConfig(store, deployment)));
   const files =
     last === undefined
       ? []

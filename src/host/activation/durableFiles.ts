@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import {
   chmod,
@@ -7,47 +6,32 @@ import {
   mkdir,
   open,
   realpath,
-  rename,
   rm,
   rmdir,
   stat,
   symlink,
   unlink,
-  writeFile,
 } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { problem, ProblemError } from "../../model/index.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { draftBeside, finish, type Ownership, replace, sync, writeNew } from "../../runtime/files/durable.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 
-/**
- * Changes to the disk that survive a power failure. At every moment a path has either its old state or its complete new
- * one; and once a function has returned, the new one stays. (rename(2) is atomic; a file's bytes and its directory's
- * entry each need a separate fsync.)
- */
-
-/** Permissions and owner of a file. */
-export interface Ownership {
-  /** Four octal digits. */
-  readonly mode: string;
-  readonly uid: number;
-  readonly gid: number;
-}
+/** Durable changes of an activation (`runtime/files/durable.ts`), whose failures are problems of it. */
 
 /** Puts a copy of a file in place. */
 export function placeCopy(source: string, path: string, ownership: Ownership): Promise<void> {
   return place(path, async (temporary) => {
     // The copy is as private as the source until it has its own mode.
     await copyFile(source, temporary, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-    await finish(temporary, ownership);
+    const file = await open(temporary, constants.O_RDWR | constants.O_NOFOLLOW);
+    await finish(file, ownership).finally(() => file.close());
   });
 }
 
 /** Puts bytes in place. */
 export function placeBytes(path: string, bytes: Buffer, ownership: Ownership): Promise<void> {
-  return place(path, async (temporary) => {
-    await writeFile(temporary, bytes, { mode: 0o600, flag: "wx" });
-    await finish(temporary, ownership);
-  });
+  return place(path, (temporary) => writeNew(temporary, bytes, ownership));
 }
 
 /** Puts a text in place, readable for its owner only. */
@@ -55,30 +39,13 @@ export function placeText(path: string, text: string): Promise<void> {
   return placeBytes(path, Buffer.from(text), { mode: "0600", ...currentUser() });
 }
 
-async function finish(temporary: string, { mode, uid, gid }: Ownership): Promise<void> {
-  const file = await open(temporary, constants.O_RDWR | constants.O_NOFOLLOW);
-  try {
-    await file.chown(uid, gid);
-    await file.chmod(parseInt(mode, 8));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 /** Puts a symbolic link in place. */
 export function placeLink(path: string, target: string): Promise<void> {
   return place(path, (temporary) => symlink(target, temporary));
 }
 
-/**
- * Name that a file has until it is complete: the same each time, so that a file left by a killed activation is found.
- * Daemons that read whole directories skip names that begin with a dot.
- */
-export function temporaryOf(path: string): string {
-  const name = createHash("sha256").update(basename(path)).digest("hex").slice(0, 16);
-  return join(dirname(path), TEMPORARY + name);
-}
+/** Name that a file has until it is complete; the lock keeps a second activation away. */
+export const temporaryOf = (path: string): string => draftBeside(path, TEMPORARY);
 
 export function isTemporary(name: string): boolean {
   return name.startsWith(TEMPORARY);
@@ -86,21 +53,8 @@ export function isTemporary(name: string): boolean {
 
 const TEMPORARY = ".portico-new-";
 
-async function place(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
-  const temporary = temporaryOf(path);
-  await explained(path, "cannot be written", async () => {
-    // A file that an activation may have left when it was killed.
-    await rm(temporary, { force: true });
-    try {
-      await make(temporary);
-      await rename(temporary, path);
-    } catch (error) {
-      await rm(temporary, { force: true });
-      throw error;
-    }
-    await syncDirectory(dirname(path));
-  });
-}
+const place = (path: string, make: (temporary: string) => Promise<void>): Promise<void> =>
+  explained(path, "cannot be written", () => replace(path, temporaryOf(path), make));
 
 /** Removes a file; it may already be gone. */
 export async function removeFile(path: string): Promise<void> {
@@ -115,7 +69,7 @@ export async function removeFile(path: string): Promise<void> {
       if (code === "ENOENT" || code === "ENOTDIR") return;
       throw error;
     }
-    await syncDirectory(dirname(path));
+    await sync(dirname(path));
   });
 }
 
@@ -129,7 +83,7 @@ export async function removeTree(path: string): Promise<boolean> {
     );
     if (!found) return;
     await rm(path, { recursive: true });
-    await syncDirectory(dirname(path));
+    await sync(dirname(path));
   });
   return found;
 }
@@ -146,7 +100,7 @@ export async function makeDirectory(path: string, mode = "0755"): Promise<void> 
       if ((error as NodeJS.ErrnoException).code === "EEXIST" && (await stat(path)).isDirectory()) return;
       throw error;
     }
-    await syncDirectory(dirname(path));
+    await sync(dirname(path));
   });
 }
 
@@ -154,7 +108,7 @@ export async function makeDirectory(path: string, mode = "0755"): Promise<void> 
 export async function removeIfEmpty(path: string): Promise<boolean> {
   try {
     await rmdir(path);
-    await syncDirectory(dirname(path));
+    await sync(dirname(path));
     return true;
   } catch {
     return false;
@@ -171,11 +125,6 @@ export async function removeLinkedIfEmpty(path: string): Promise<void> {
     ({ code }: NodeJS.ErrnoException) => code === "ENOENT",
   );
   if (gone) await removeFile(path);
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  await directory.sync().finally(() => directory.close());
 }
 
 /** Owner of files that this process makes. */

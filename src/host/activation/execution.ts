@@ -1,7 +1,7 @@
 import { type Problem, problem, ProblemError } from "../../model/index.js";
 import { problemsWithTrustedFixes } from "../diagnosis/trustedFixes.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
 import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager, unitStatus } from "./systemctl.js";

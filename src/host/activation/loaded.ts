@@ -1,4 +1,4 @@
-import { type Deployment, parseConfigText, type ProxyConfig } from "../../model/index.js";
+import { type Deployment, parseConfigText, type ProxyConfig, type Result } from "../../model/index.js";
 import { lostLogDirectories } from "../diagnosis/logState.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import { readText } from "../../runtime/load/files.js";
@@ -26,7 +26,12 @@ export interface Loaded {
   readonly lostLogDirectories: readonly string[];
 }
 
-export async function seeLoaded(store: Store, deployment: Deployment): Promise<Loaded> {
+/** @param config the installed one, if it can be read */
+export async function seeLoaded(
+  store: Store,
+  deployment: Deployment,
+  config: ProxyConfig | undefined,
+): Promise<Loaded> {
   const rules = new Map<string, LoadedRules>();
   for (const { path, role } of deployment.files)
     if (role === "firewall" && !isDropIn(path)) rules.set(path, await loadedRules(store.onHost(path)));
@@ -34,23 +39,22 @@ export async function seeLoaded(store: Store, deployment: Deployment): Promise<L
   const shown = await showUnits(brought, SHOW_SECONDS);
   const units = "code" in shown ? undefined : shown;
   const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
-  const config = await configOf(store, deployment);
   return {
     rules,
     units,
-    proxy: await seeProxy(store, deployment),
+    proxy: config && (await seeProxy(store, deployment, config)),
     lostLogDirectories: config === undefined ? [] : lostLogDirectories(config, service?.mainPid ?? 0),
   };
 }
 
-async function seeProxy(store: Store, deployment: Deployment): Promise<Loaded["proxy"]> {
+async function seeProxy(store: Store, deployment: Deployment, parsed: ProxyConfig): Promise<Loaded["proxy"]> {
   const socket = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
   if (socket === undefined) return undefined;
   const outcome = await askMaster(socket, { command: "status" }, STATUS_MS);
   const running = outcome.ok ? outcome.value.loaded : undefined;
   const runtime = deployment.files.find(({ role }) => role === "runtime");
   const file = store.onHost(deployment.config);
-  const loaded = await loadConfig({ file, logToStderr: true, expiry: "warning" });
+  const loaded = await loadConfig({ file, parsed, logToStderr: true, expiry: "warning" });
   if (running === undefined || runtime === undefined || !loaded.ok) return undefined;
   const hash = await hashOf(store.onHost(runtime.path)).catch(() => "");
   return { running, installed: { runtime: hash, ...loadedStateOf(loaded.value) } };
@@ -59,17 +63,18 @@ async function seeProxy(store: Store, deployment: Deployment): Promise<Loaded["p
 const STATUS_MS = 5_000;
 const SHOW_SECONDS = 30;
 
-/** The installed config; undefined if it cannot be read. */
-export function configOf(store: Store, { config }: Deployment): Promise<ProxyConfig | undefined> {
+/** The installed config, or why it cannot be read. */
+export function installedConfig(store: Store, { config }: Deployment): Promise<Result<ProxyConfig>> {
   return configAt(store.onHost(config));
 }
 
 /** The same in any file. */
-export async function configAt(file: string): Promise<ProxyConfig | undefined> {
+export async function configAt(file: string): Promise<Result<ProxyConfig>> {
   const read = await readText(file, file);
-  const parsed = "text" in read ? parseConfigText(read.text) : undefined;
-  return parsed?.ok === true ? parsed.value : undefined;
+  return "text" in read ? parseConfigText(read.text) : { ok: false, problems: [read.problem] };
 }
+
+export const valueIn = <T>(read: Result<T>): T | undefined => (read.ok ? read.value : undefined);
 
 /** Descriptions, to explain why something is done. */
 export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded): string[] {

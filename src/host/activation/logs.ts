@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Report } from "./report.js";
-import { type Deployment, type Problem, problem, ProblemError } from "../../model/index.js";
+import { type Deployment, type Problem, problem, ProblemError, type ProxyConfig } from "../../model/index.js";
 import { ROOT } from "../asOwner/acting.js";
 import { accepting } from "../../model/textRule.js";
 import {
@@ -14,30 +14,19 @@ import {
 import { UNIT_PATH } from "../../render/proxyUnits.js";
 import { quote } from "../../render/shell.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 import { currentUser, placeBytes, removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
 import { attempt } from "./execution.js";
-import type { Delivered } from "./delivered.js";
-import { configAt, configOf } from "./loaded.js";
 import type { Store } from "./store.js";
 
-/** Files that the proxy of a deployment logs to, as paths of the host. */
-export async function logsOf(store: Store, deployment: Deployment): Promise<readonly string[]> {
-  const config = await configOf(store, deployment);
-  return config === undefined ? [] : logPaths(config);
-}
-
-/** Files that the proxy of a deployment will log to. */
-export async function logsToBe({ deployment, contents }: Delivered): Promise<readonly string[]> {
-  const delivered = deployment.files.find(({ path }) => path === deployment.config);
-  const config = delivered && (await configAt(contents.get(delivered.sha256)!));
-  return config === undefined ? [] : logPaths(config);
-}
+/** Files that the proxy of a config logs to, as paths of the host. */
+export const logsOf = (config: ProxyConfig | undefined): readonly string[] =>
+  config === undefined ? [] : logPaths(config);
 
 /** Remembers logs before a proxy may write them: whatever ends an activation, they are rotated and can be removed. */
-export async function rememberLogs(store: Store, logs: readonly string[]): Promise<void> {
+export async function rememberLogs(store: Store, config: ProxyConfig | undefined): Promise<void> {
   const known = await store.readLogs();
-  const all = [...new Set([...known, ...logs])];
+  const all = [...new Set([...known, ...logsOf(config)])];
   if (all.length > known.length) await store.writeLogs(all);
 }
 
@@ -45,14 +34,14 @@ export async function rememberLogs(store: Store, logs: readonly string[]): Promi
  * Has logrotate(8) remove logs that no proxy of this host writes any more, after the days of the deployment's own
  * rotation; without such a rotation logs are for others to rotate. Forgets logs of which nothing is left.
  * @param by the deployment whose rotation says how long logs are kept
- * @param serving the deployment that the host has now
+ * @param serving the config that the host has now
  */
 export async function settleLogs(
   store: Store,
   by: Deployment,
-  serving: Deployment | undefined,
+  serving: ProxyConfig | undefined,
 ): Promise<void> {
-  const current = serving === undefined ? [] : await logsOf(store, serving);
+  const current = logsOf(serving);
   const known = await store.readLogs();
   const former: string[] = [];
   const left = new Set<string>();

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { actingOn, ROOT } from "../asOwner/acting.js";
-import { endpoint, isIpv6, parseConfigText, type Problem, problem, ProblemError } from "../../model/index.js";
+import { endpoint, isIpv6, type Problem, problem, ProblemError } from "../../model/index.js";
 import { quote } from "../../render/shell.js";
 import { listenOwner } from "../../runtime/listen/listenOwner.js";
 import type { Delivered } from "./delivered.js";
@@ -16,22 +15,15 @@ import { keptFiles, type Store } from "./store.js";
  * Listeners of the new config that could not be opened or reached: the host has no IPv6, or another process has the
  * port.
  */
-export async function unopenable(
-  { deployment, contents }: Delivered,
-  steps: readonly Step[],
-): Promise<Problem[]> {
-  const { config: path, services } = deployment;
-  // If there are no steps, nothing is started, and no listener opened.
-  if (steps.length === 0) return [];
-  const file = deployment.files.find((one) => one.path === path)!;
-  const parsed = parseConfigText(await readFile(contents.get(file.sha256)!, "utf8"));
-  if (!parsed.ok) return [];
-  const { socket, service } = services.proxy;
+export function unopenable({ deployment, config }: Delivered, steps: readonly Step[]): Problem[] {
+  // If nothing starts, no listener is opened.
+  if (steps.length === 0 || config === undefined) return [];
+  const { socket, service } = deployment.services.proxy;
   const opens = steps.some((step) => "unit" in step && step.unit === socket && /start/.test(step.do));
   const ending = steps.flatMap((step) => ("unit" in step && /stop|restart/.test(step.do) ? [step.unit] : []));
   // With IPv6 off, `::` can be listened on but not reached.
   const without6 = (opens || deployment.probe.enabled) && !hasIpv6();
-  return parsed.value.listeners.flatMap(({ address, port }) => {
+  return config.listeners.flatMap(({ address, port }) => {
     const at = endpoint({ host: address, port });
     if (without6 && isIpv6(address))
       return [problem("activation.no-ipv6", at, "is an IPv6 address, but IPv6 is disabled on this host")];

@@ -1,16 +1,9 @@
 import { originOf, Replay } from "../diagnosis/replay.js";
 import { readInto } from "../diagnosis/replayFile.js";
 import { replayText } from "../diagnosis/replayText.js";
-import {
-  type Deployment,
-  parseConfigText,
-  type Problem,
-  problem,
-  ProblemError,
-  type ProxyConfig,
-} from "../../model/index.js";
-import { textIfReadable } from "../../runtime/load/files.js";
-import type { Delivered } from "./delivered.js";
+import { type Problem, problem, ProblemError, type ProxyConfig } from "../../model/index.js";
+import { configHash, type Delivered } from "./delivered.js";
+import { configAt, valueIn } from "./loaded.js";
 import type { Report } from "./report.js";
 import type { GoodState, Store } from "./store.js";
 
@@ -23,16 +16,17 @@ import type { GoodState, Store } from "./store.js";
  */
 export async function replayGate(
   store: Store,
-  { deployment, contents }: Delivered,
+  { deployment, config: next }: Delivered,
   last: GoodState | undefined,
+  installed: ProxyConfig | undefined,
   report: Report,
 ): Promise<readonly Problem[]> {
   const { replay } = deployment;
-  const [before, after] = [last?.deployment, deployment].map(hashOfConfig);
+  const [before, after] = [last?.deployment, deployment].map((one) => one && configHash(one));
   // Nothing was served before, or the same will be.
   if (replay === undefined || before === undefined || before === after) return [];
-  const old = (await configAt(store.blob(before))) ?? (await configAt(store.onHost(last!.deployment.config)));
-  const next = await configAt(contents.get(after!)!);
+  // The installed file may have been changed since.
+  const old = valueIn(await configAt(store.blob(before))) ?? installed;
   if (old === undefined || next === undefined)
     return [notReplayed(deployment.config, "the config in force cannot be read")];
   const { access } = old.logs;
@@ -70,14 +64,6 @@ export async function replayGate(
       },
     ),
   ]);
-}
-
-const hashOfConfig = (deployment: Deployment | undefined): string | undefined =>
-  deployment?.files.find(({ path }) => path === deployment.config)?.sha256;
-
-async function configAt(file: string): Promise<ProxyConfig | undefined> {
-  const parsed = parseConfigText(await textIfReadable(file));
-  return parsed.ok ? parsed.value : undefined;
 }
 
 const notReplayed = (log: string, why: string, fix?: string): Problem =>

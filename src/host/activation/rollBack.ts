@@ -1,12 +1,21 @@
 import { removeCertificates } from "./certificates.js";
 import type { Report } from "./report.js";
-import { type Deployment, type Problem, problem, problemTitle } from "../../model/index.js";
+import {
+  type Deployment,
+  type Problem,
+  problem,
+  ProblemError,
+  problemTitle,
+  type ProxyConfig,
+  type Result,
+} from "../../model/index.js";
 import { FORMER_ROTATION_FILE } from "../../render/logRotation.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import { removeFile } from "./durableFiles.js";
 import { attempt, perform, problemsOf } from "./execution.js";
 import { putState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";
 import { observe, sameState } from "./fileState.js";
+import { installedConfig, valueIn } from "./loaded.js";
 import { removeLogs, settleLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
 import { undoModes } from "./treeModes.js";
@@ -49,15 +58,17 @@ export async function rollBack(
   if (!filesRestored) return problems;
   // Remaining files of these do not leave the host between two states, so they are only reported.
   if (journal.purge === true) problems.push(...(await purge(store, report)));
+  const config = last && (await installedConfig(store, last.deployment));
   const settle = () =>
     journal.kind === "deactivation"
       ? removeFile(store.onHost(FORMER_ROTATION_FILE))
-      : settleLogs(store, journal.deployment, last?.deployment);
+      : settleLogs(store, journal.deployment, config && valueIn(config));
   await attempt(problems, settle);
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
   await store.closeJournal();
-  return withSystemd ? [...problems, ...(await verify(store, last, wanted, failed))] : problems;
+  if (!withSystemd || last === undefined) return problems;
+  return [...problems, ...(await verify(store, last.deployment, config!, wanted, failed))];
 }
 
 /** Removes what the proxies of all deployments have left. @returns problems of what could not be removed */
@@ -142,14 +153,21 @@ async function tryStep(step: Exclude<Step, { do: "files" }>): Promise<readonly P
 
 async function verify(
   store: Store,
-  last: GoodState | undefined,
+  deployment: Deployment,
+  config: Result<ProxyConfig>,
   wanted: ReadonlyMap<string, WantedUnit>,
   failed: FailedBefore | undefined,
 ): Promise<readonly Problem[]> {
-  if (last === undefined) return [];
   const running = [...wanted].filter(([, { active }]) => active).map(([unit]) => unit);
   try {
-    await awaitService(store, last.deployment, running, new AbortController().signal, failed);
+    if (!config.ok) throw new ProblemError(config.problems);
+    await awaitService(
+      store,
+      { deployment, config: config.value },
+      running,
+      new AbortController().signal,
+      failed,
+    );
     return [];
   } catch (error) {
     const message = "the last good state was restored, but the proxy does not serve as before";

@@ -1,13 +1,13 @@
-import { readFile, stat, statfs } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { SettingsPlan } from "../applicationSettings/index.js";
-import { parseConfigText, type Problem, problem } from "../../model/index.js";
+import { type Problem, problem } from "../../model/index.js";
 import { DEFAULT_HOST_PATHS } from "../../render/hostPaths.js";
-import { logPaths } from "../../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { RECORDS } from "./detached.js";
 import { type FileChange, missingDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
+import { logsOf } from "./logs.js";
 import { contentsToKeep } from "./preconditions.js";
 import { changesServices, type Store } from "./store.js";
 
@@ -60,10 +60,8 @@ export const missingRecordRoom = async (): Promise<Problem[]> =>
   lacking({ at: await existing(RECORDS), ...MARGIN });
 
 /** Log files of the config that is delivered, as paths here; a terminal, a FIFO or `/dev/null` holds none. */
-async function deliveredLogs(store: Store, { deployment, contents }: Delivered): Promise<string[]> {
-  const file = deployment.files.find(({ path }) => path === deployment.config)!;
-  const parsed = parseConfigText(await readFile(contents.get(file.sha256)!, "utf8"));
-  const logs = parsed.ok ? logPaths(parsed.value).map((path) => store.onHost(path)) : [];
+async function deliveredLogs(store: Store, { config }: Delivered): Promise<string[]> {
+  const logs = logsOf(config).map((path) => store.onHost(path));
   const found = await Promise.all(logs.map((path) => stat(path).catch(() => undefined)));
   return logs.filter((_, i) => found[i]?.isFile() ?? true);
 }

@@ -2,7 +2,7 @@ import { copyFile, chmod, mkdir, readdir, readFile, rm, symlink } from "node:fs/
 import { BlockList, isIP } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { lateProblems } from "../../model/lateValues.js";
-import { type DeployedFile, type Problem, problem, type ProxyConfig } from "../../model/index.js";
+import { type DeployedFile, type Problem, problem } from "../../model/index.js";
 import { loadConfig } from "../../runtime/load/loadConfig.js";
 import type { Delivered } from "./delivered.js";
 import { run } from "../diagnosis/command.js";
@@ -16,8 +16,6 @@ import type { Store } from "./store.js";
 export interface Checked {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** The config as it will be served; undefined if it has problems. */
-  readonly config?: ProxyConfig;
 }
 
 /**
@@ -56,22 +54,19 @@ const READ_BY_PROXY = ["config", "tls", "page"];
 
 async function checkConfig(
   store: Store,
-  { deployment, contents }: Delivered,
+  { deployment, contents, config }: Delivered,
   root: string,
 ): Promise<Checked> {
   const files = deployment.files.filter(({ role }) => READ_BY_PROXY.includes(role));
   const tree = new Map(files.map((file) => [file.path, file]));
   await layOut(tree, "/", store.root, root, contents);
   // Checked without log permissions: systemd sets these (LogsDirectory=), and this process may write anything.
-  const loaded = await loadConfig({ file: join(root, deployment.config), root, logToStderr: true });
-  const withHostPaths = <T>(value: T): T =>
-    JSON.parse(JSON.stringify(value).replaceAll(JSON.stringify(root).slice(1, -1), ""));
+  const file = join(root, deployment.config);
+  const loaded = await loadConfig({ file, root, logToStderr: true, ...(config && { parsed: config }) });
+  const withHostPaths = (p: Problem): Problem =>
+    JSON.parse(JSON.stringify(p).replaceAll(JSON.stringify(root).slice(1, -1), ""));
   return loaded.ok
-    ? {
-        problems: [],
-        warnings: loaded.value.warnings.map(withHostPaths),
-        config: withHostPaths(loaded.value.config),
-      }
+    ? { problems: [], warnings: loaded.value.warnings.map(withHostPaths) }
     : { problems: loaded.problems.map(withHostPaths), warnings: [] };
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
-import type { Deployment, DeploymentServices, FileRole, Problem } from "../../model/index.js";
-import { readTrusted } from "../../runtime/load/trustedFile.js";
+import type { Deployment, DeploymentServices, FileRole, Problem, ProxyConfig } from "../../model/index.js";
+import { readTrusted } from "../../runtime/files/trustedFile.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
 import { type UnitStatus, unitStatus } from "./systemctl.js";
@@ -39,8 +39,8 @@ export interface Plan {
   /** Units in question, as they are. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly warnings: readonly Problem[];
-  /** Files that the proxy will log to. */
-  readonly logs: readonly string[];
+  /** The config that the host has before. */
+  readonly installed: ProxyConfig | undefined;
   /** The differences between the loaded state and the installed files, as text. */
   readonly drift: readonly string[];
 }

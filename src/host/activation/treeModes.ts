@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import { imageDirectory, imageFor } from "../diagnosis/imageFile.js";
 import { quote } from "../../render/shell.js";
-import { configOf } from "./loaded.js";
 import type { Report } from "./report.js";
 import type { Store } from "./store.js";
 import { changeModes, checkTrees, isIn, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
 import { type Deployment, type Problem, problem, type ProxyConfig } from "../../model/index.js";
 import { DIRECTORIES } from "../../model/rows.js";
-import { shown } from "../../runtime/actions/permissions.js";
+import { shown } from "../../runtime/files/pathText.js";
 
 /** The planned changes of permissions, and the places that could not be checked. */
 export interface PlannedModes {
@@ -48,12 +47,12 @@ export async function unreadableImage(
   deployment: Deployment,
   config: ProxyConfig,
   last: Deployment | undefined,
+  installed: ProxyConfig | undefined,
 ): Promise<Problem[]> {
   const { expect, probe, trees = [] } = deployment;
   const directory = imageDirectory(config, expect);
   if (!probe.enabled || directory === undefined) return [];
-  const served = last && (await configOf(store, last));
-  if (served !== undefined && imageDirectory(served, last?.expect) === directory) return [];
+  if (installed !== undefined && imageDirectory(installed, last?.expect) === directory) return [];
   if (trees.some(({ path, fix }) => fix && isIn(directory, path))) return [];
   const { imagePath } = probe.imagePath === undefined ? await imageFor(config, expect, store.root) : probe;
   const image = imagePath === undefined ? undefined : fileAt(directory, imagePath);

@@ -1,6 +1,6 @@
 import type { Deployment } from "../../model/index.js";
 import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
-import { readTrustedSync } from "../../runtime/load/trustedFile.js";
+import { readTrustedSync } from "../../runtime/files/trustedFile.js";
 import { brokenProgram } from "../diagnosis/brokenPrograms.js";
 import type { Finding } from "../diagnosis/evidence.js";
 import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";

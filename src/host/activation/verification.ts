@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../../model/index.js";
-import { readText } from "../../runtime/load/files.js";
+import { type Deployment, type Problem, problem, ProblemError, type ProxyConfig } from "../../model/index.js";
 import { expectedResponses } from "../diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
 import { seePauses, withoutPaused } from "../diagnosis/pauses.js";
@@ -15,17 +14,17 @@ export type FailedBefore = ReadonlySet<string>;
 const NOTHING_FAILED: FailedBefore = new Set();
 const failureOf = ({ request, seen }: CheckedResponse): string => `${request} ${seen}`;
 
+/** A deployment, and its config. */
+export interface Served {
+  readonly deployment: Deployment;
+  readonly config: ProxyConfig;
+}
+
 /** Asks a host once how it serves the last deployment: what fails already is not the fault of the next one. */
-export async function failedBefore(store: Store, last: Deployment): Promise<FailedBefore> {
-  if (!last.probe.enabled) return NOTHING_FAILED;
-  try {
-    const rows = await responses(store, last);
-    return new Set(rows.filter((row) => !row.pass).map(failureOf));
-  } catch (error) {
-    // If its config cannot be read, nothing is known about the last deployment.
-    if (error instanceof ProblemError) return NOTHING_FAILED;
-    throw error;
-  }
+export async function failedBefore(store: Store, last: Served): Promise<FailedBefore> {
+  if (!last.deployment.probe.enabled) return NOTHING_FAILED;
+  const rows = await responses(store, last);
+  return new Set(rows.filter((row) => !row.pass).map(failureOf));
 }
 
 /**
@@ -35,18 +34,19 @@ export async function failedBefore(store: Store, last: Deployment): Promise<Fail
  */
 export async function awaitService(
   store: Store,
-  deployment: Deployment,
+  served: Served,
   units: readonly string[],
   signal: AbortSignal,
   before = NOTHING_FAILED,
 ): Promise<readonly CheckedResponse[]> {
+  const { deployment } = served;
   const { enabled, timeoutSeconds } = deployment.probe;
   // Not the wall clock, which a host that has just started may still set.
   const deadline = performance.now() + timeoutSeconds * 1000;
   let attempts = 0;
   for (;;) {
     const stopped = await stoppedUnits(units);
-    const rows = enabled ? await responses(store, deployment) : [];
+    const rows = enabled ? await responses(store, served) : [];
     // No request was made for these rows: no file was found for them, or a user hides it from the check.
     const asked = rows.filter((row) => !row.pass && row.notProbed !== true);
     const isTolerated = (row: CheckedResponse): boolean =>
@@ -79,16 +79,11 @@ async function stoppedUnits(units: readonly string[]): Promise<Problem[]> {
   );
 }
 
-async function responses(store: Store, deployment: Deployment): Promise<CheckedResponse[]> {
-  const file = store.onHost(deployment.config);
-  const read = await readText(file, file);
-  if ("problem" in read) throw new ProblemError([read.problem]);
-  const parsed = parseConfigText(read.text);
-  if (!parsed.ok) throw new ProblemError(parsed.problems);
+async function responses(store: Store, { deployment, config }: Served): Promise<CheckedResponse[]> {
   const { expect } = deployment;
   const { imagePath } = deployment.probe;
-  const image = imagePath === undefined ? await imageFor(parsed.value, expect, store.root) : { imagePath };
-  const all = expectedResponses(parsed.value, {
+  const image = imagePath === undefined ? await imageFor(config, expect, store.root) : { imagePath };
+  const all = expectedResponses(config, {
     ...(expect === undefined ? {} : { expect }),
     ...image,
   });
@@ -96,7 +91,7 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   const rows = all.filter(({ certificate }) => certificate === undefined);
   // Whether clients trust the certificate does not matter here, only whether the host serves.
   const pauses = await seePauses(store.onHost(CONTROL_SOCKET), REQUEST_MS);
-  const asked = withoutPaused(rows, parsed.value, pauses);
+  const asked = withoutPaused(rows, config, pauses);
   return checkLive(asked, { timeoutMs: REQUEST_MS, insecure: true });
 }
 

@@ -2,7 +2,7 @@ import { type Acting, actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
 import { foreignOwner } from "../asOwner/refused.js";
 import { type Problem, problem, ProblemError, type Result } from "../../model/index.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 
 /** A file of the application as it was found. */
 export interface FoundFile {

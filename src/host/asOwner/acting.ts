@@ -3,8 +3,8 @@ import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { problem, ProblemError } from "../../model/problem.js";
-import { fsPath, shown } from "../../runtime/actions/permissions.js";
-import { wayTo } from "../../runtime/load/trustedPath.js";
+import { fsPath, shown } from "../../runtime/files/pathText.js";
+import { wayTo } from "../../runtime/files/trustedPath.js";
 
 /**
  * The user who may change the target of a path, and as whom this program therefore acts there. Root follows a path only

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import * as z from "zod";
 import { problem, ProblemError } from "../../model/problem.js";
 import { Untrusted } from "../../model/untrusted.js";
-import { shown } from "../../runtime/actions/permissions.js";
+import { shown } from "../../runtime/files/pathText.js";
 import { type Acting, identityOf } from "./acting.js";
 import { type Response, RESPONSES, REFUSAL } from "./responses.js";
 import { type Operation, OPERATIONS, type Operations } from "./operations.js";

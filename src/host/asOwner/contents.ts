@@ -1,5 +1,5 @@
 import { opendir } from "node:fs/promises";
-import { fsPath } from "../../runtime/actions/permissions.js";
+import { fsPath } from "../../runtime/files/pathText.js";
 
 /** Whether something is in a directory; `unseen` if it is missing, or cannot be read. */
 export type Contents = "some" | "none" | "unseen";

@@ -1,7 +1,7 @@
 import { lstat } from "node:fs/promises";
 import { posix } from "node:path";
-import { fsPath } from "../../runtime/actions/permissions.js";
-import { howShared } from "../../runtime/load/trustedPath.js";
+import { fsPath } from "../../runtime/files/pathText.js";
+import { howShared } from "../../runtime/files/trustedPath.js";
 import { ROOT } from "./acting.js";
 import { type Entry, entriesIn } from "./treeWalk.js";
 

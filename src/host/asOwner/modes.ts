@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { open, readlink } from "node:fs/promises";
-import { fsPath } from "../../runtime/actions/permissions.js";
+import { fsPath } from "../../runtime/files/pathText.js";
 import { errnoOf, errnoReason } from "./refused.js";
 
 /** A change of the permissions of a file or directory, planned or made. */

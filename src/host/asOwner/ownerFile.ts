@@ -1,10 +1,9 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { type BigIntStats, constants } from "node:fs";
-import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { type FileHandle, open, realpath, rm, stat } from "node:fs/promises";
 import { promisify } from "node:util";
-import { fsPath } from "../../runtime/actions/permissions.js";
+import { draftBeside, finish, replace } from "../../runtime/files/durable.js";
+import { fsPath } from "../../runtime/files/pathText.js";
 import { type Doing, errnoOf, type Refusal, Refused, SETTINGS_BYTES_MAX } from "./refused.js";
 
 /* Reads and replaces one small file, with the rights of the user who runs it: see `asOwner.ts`. */
@@ -76,10 +75,7 @@ export interface ReplaceRequest {
   readonly content: string;
 }
 
-/**
- * Replaces a file in one step: a reader finds either the old one or the new one, complete, with the same owner and
- * mode.
- */
+/** Replaces a file; the new one has the same owner and mode. */
 export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ version: string }> {
   const { label, version } = request;
   const target = fsPath(request.target).toString();
@@ -87,24 +83,20 @@ export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ versi
     const now = await stat(target, { bigint: true });
     refuseChanged(label, now, version);
     refuseForeign(label, now);
-    const temporary = temporaryBeside(target);
-    // Left by a run that was killed; may contain secrets of the file.
-    await rm(temporary, { force: true });
-    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-    const file = await open(temporary, flags, 0o600);
+    // Kept open: its version counts once it is in place.
+    const made: FileHandle[] = [];
     try {
-      await copyAttributes({ label, target, stats: now }, temporary, file);
-      await file.writeFile(Buffer.from(request.content, "base64"));
-      await file.sync();
-      refuseChanged(label, await stat(target, { bigint: true }), version);
-      await rename(temporary, target);
-      await syncDirectory(dirname(target));
-      return { version: versionOf(await file.stat({ bigint: true })) };
-    } catch (error) {
-      await rm(temporary, { force: true });
-      throw error;
+      await replace(target, temporaryBeside(target), async (draft) => {
+        const file = await open(draft, "wx", 0o600);
+        made.push(file);
+        await copyAttributes({ label, target, stats: now }, draft, file);
+        await file.writeFile(Buffer.from(request.content, "base64"));
+        await finish(file);
+        refuseChanged(label, await stat(target, { bigint: true }), version);
+      });
+      return { version: versionOf(await made[0]!.stat({ bigint: true })) };
     } finally {
-      await file.close();
+      for (const file of made) await file.close();
     }
   });
 }
@@ -116,14 +108,8 @@ export async function sweepBeside({ path }: ReadRequest): Promise<null> {
   return null;
 }
 
-/**
- * The same name each time, so that it is found again. Daemons that read whole directories skip names that begin with a
- * dot.
- */
-export function temporaryBeside(target: string): string {
-  const name = createHash("sha256").update(basename(target)).digest("hex").slice(0, 16);
-  return join(dirname(target), `.portico-settings-${name}`);
-}
+/** Root runs one change of a file at a time. */
+export const temporaryBeside = (target: string): string => draftBeside(target, ".portico-settings-");
 
 function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(":");
@@ -165,11 +151,6 @@ async function copyAttributes(
   const groupMatters = ((mode >> 3n) & 7n) !== (mode & 7n);
   if (now.uid === uid && now.mode === mode && (now.gid === gid || !groupMatters)) return;
   throw refused({ why: "attributes", uid: Number(uid), gid: Number(gid) }, "write", label);
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  await directory.sync().finally(() => directory.close());
 }
 
 async function explained<T>(doing: Doing, label: string, act: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import { type Problem, problem, ProblemError } from "../../model/problem.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 
 /*
  * Why something was not done as the owner of a tree. A child reports a reason and numbers; root makes the words from them

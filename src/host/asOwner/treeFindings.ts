@@ -1,4 +1,4 @@
-import { chmodCommand, shown } from "../../runtime/actions/permissions.js";
+import { chmodCommand, shown } from "../../runtime/files/pathText.js";
 import { type Finding, NEEDED, SHOWN_MAX, type Walked } from "./treeWalk.js";
 import { KEPT_TEXTS, type ModeChange, PERMISSIONS } from "./modes.js";
 import { errnoReason } from "./refused.js";

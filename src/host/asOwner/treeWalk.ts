@@ -1,8 +1,8 @@
 import type { BigIntStats, Dirent } from "node:fs";
 import { lstat, opendir, readlink, realpath } from "node:fs/promises";
 import { posix } from "node:path";
-import { fsPath } from "../../runtime/actions/permissions.js";
-import { howShared } from "../../runtime/load/trustedPath.js";
+import { fsPath } from "../../runtime/files/pathText.js";
+import { howShared } from "../../runtime/files/trustedPath.js";
 import { ROOT } from "./acting.js";
 import { errnoOf } from "./refused.js";
 

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { type Problem, problem } from "../../model/index.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 
 /**
  * Reads a log, line by line; a gzip file is recognised by its first bytes. A line that is longer than any line of a log

@@ -21,7 +21,7 @@ import { nodeFixes } from "../../model/nodeReleases.js";
 import { printableValue } from "../../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../../render/hostPaths.js";
 import { readText } from "../../runtime/load/files.js";
-import type { NamedBy } from "../../runtime/load/trustedFile.js";
+import type { NamedBy } from "../../runtime/files/trustedFile.js";
 import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
 import { memoryKills } from "../../runtime/supervisor/cgroup.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
@@ -246,7 +246,7 @@ async function hostEvidence(
   const { control } = options;
   const trees = servedTrees(config, deployment?.trees);
   const [loaded, units, settings, readable, links, certificates, health, upstreams] = await Promise.all([
-    loadConfig({ file: configFile, logToStderr: true }),
+    loadConfig({ file: configFile, parsed: config, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     trees.length === 0 ? undefined : checkTrees(trees),
@@ -366,7 +366,7 @@ async function folderEvidence(
   options: DiagnosisOptions,
 ): Promise<Result<Evidence>> {
   const { root = "/", place } = options;
-  const loaded = await loadConfig({ file, root, logToStderr: true });
+  const loaded = await loadConfig({ file, parsed: config, root, logToStderr: true });
   const { settings } = deployment ?? {};
   return {
     ok: true,

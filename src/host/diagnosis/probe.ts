@@ -27,8 +27,9 @@ export type ProbeOutcome =
   | { readonly failure: ProbeFailure };
 
 /**
- * Sends a request and returns what came back, or why nothing did. Never throws. After a HEAD whose status
- * the proxy and an application may both have it sends a GET, because only the body shows who responded.
+ * Sends a request and returns what came back, or why nothing did. Never throws. After a HEAD whose status the proxy and an
+ * application may both have it sends a GET, because only the body shows who responded. Unlike `HttpsClient`, it asks as
+ * browsers do: in clear text too, over HTTP/2, at an address apart from the URL, and of servers that are not trusted.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
   const timeoutMs = options.timeoutMs + (request.holdMs ?? 0);

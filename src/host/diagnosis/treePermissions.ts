@@ -7,8 +7,8 @@ import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
 import { directoriesOf } from "../../model/actions/table.js";
 import { type Problem, ProblemError, type ProxyConfig, type Tree } from "../../model/index.js";
 import { DIRECTORIES } from "../../model/rows.js";
-import { shown } from "../../runtime/actions/permissions.js";
-import { systemReason } from "../../runtime/load/systemReason.js";
+import { shown } from "../../runtime/files/pathText.js";
+import { systemReason } from "../../runtime/files/systemReason.js";
 
 export type { TreeViolation } from "../asOwner/treeFindings.js";
 export type { ModeChange } from "../asOwner/modes.js";

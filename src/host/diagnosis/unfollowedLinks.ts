@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
 import type { ProxyConfig } from "../../model/index.js";
-import { shown } from "../../runtime/actions/permissions.js";
+import { shown } from "../../runtime/files/pathText.js";
 
 /** A directory of a static route that the proxy does not serve, because a user's link is on its path. */
 export interface UnfollowedLink {

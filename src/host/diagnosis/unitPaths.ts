@@ -1,6 +1,6 @@
 import { type DeployedFile, type Problem } from "../../model/index.js";
 import { refusedProblem } from "../../runtime/load/files.js";
-import { checkForRoot, checkProgram, FileRefused, readTrusted } from "../../runtime/load/trustedFile.js";
+import { checkForRoot, checkProgram, FileRefused, readTrusted } from "../../runtime/files/trustedFile.js";
 
 /**
  * Paths of units that systemd itself opens or starts: it reads credentials as root, follows every link, and waits for a

@@ -1,6 +1,6 @@
 import { isWatched, type ProxyConfig } from "../../model/index.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
-import type { ListedServer } from "../../runtime/supervisor/listedUpstreams.js";
+import { type ListedServer, stateOf } from "../../runtime/supervisor/listedUpstreams.js";
 import { CONNECT_MS, tryServer } from "./behind.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { SeenUpstreamServer } from "./evidence.js";
@@ -27,21 +27,21 @@ export async function seeUpstreamServers(
 }
 
 async function seen(upstream: string, server: ListedServer, timeoutMs: number): Promise<SeenUpstreamServer> {
-  const { url, backup, drained, down, outIn, ignoredIn, inProgress, why } = server;
-  const base = { upstream, url, backup };
-  if (drained)
-    return { ...base, state: "drained", message: `drained by command, with ${inProgress} in progress` };
-  if (down) return { ...base, state: "down", message: `down by its checks${because(why)}` };
+  const { url, backup, outIn, ignoredIn, inProgress, why } = server;
+  const state = stateOf(server);
+  const base = { upstream, url, backup, state };
+  if (state === "drained") return { ...base, message: `drained by command, with ${inProgress} in progress` };
+  if (state === "down") return { ...base, message: `down by its checks${because(why)}` };
   const workers = (count: number): string => `${count} worker${count === 1 ? "" : "s"}`;
-  if (outIn > 0) return { ...base, state: "out", message: `left out by ${workers(outIn)}${because(why)}` };
+  if (state === "out") return { ...base, message: `left out by ${workers(outIn)}${because(why)}` };
   const failed = await tryServer(url, Math.min(timeoutMs, CONNECT_MS));
   if (failed !== undefined)
     return { ...base, state: "refused", message: `a connection from here failed: ${failed.why}` };
-  if (ignoredIn > 0) {
+  if (state === "failing") {
     const message = `up in ${workers(ignoredIn)} only because requests failed at all servers${because(why)}`;
-    return { ...base, state: "failing", message };
+    return { ...base, message };
   }
-  return { ...base, state: "up", message: `up, with ${inProgress} in progress` };
+  return { ...base, message: `up, with ${inProgress} in progress` };
 }
 
 const because = (why: string | undefined): string => (why === undefined ? "" : `: ${why}`);

@@ -2,7 +2,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../model/duration.js";
 import { printableValue } from "../../model/printable.js";
 import type { Problem, WantedCertificate } from "../../model/serving.js";
 import { stateOfAll } from "../load/fileWatch.js";
-import { systemReason } from "../load/systemReason.js";
+import { systemReason } from "../files/systemReason.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, systemClock } from "./clock.js";
 import { copiedFiles, copiesOf, type Outcome, takeCopies } from "./copies.js";

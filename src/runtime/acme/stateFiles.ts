@@ -1,34 +1,24 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { replace, sync, writeNew } from "../files/durable.js";
 import { credentials } from "../load/credentials.js";
-import { systemReason } from "../load/systemReason.js";
-import { readTrusted } from "../load/trustedFile.js";
+import { systemReason } from "../files/systemReason.js";
+import { readTrusted } from "../files/trustedFile.js";
 import { AcmeError } from "./acmeError.js";
 
-/**
- * The files of the state directory, for its owner alone. Each is replaced at once: after a crash there is the old one or
- * the new one, whole.
- */
+/** The files of the state directory, for its owner alone. */
 
 /** @throws AcmeError `file` if it cannot be written */
 export async function writeState(path: string, content: string): Promise<void> {
   const directory = dirname(path);
+  // Two may write the same file at a time, and do not know of each other: no draft has a name that another has.
   const draft = join(directory, `.${randomBytes(6).toString("hex")}.tmp`);
   drafts.add(draft);
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const file = await open(draft, "wx", 0o600);
-    try {
-      await file.writeFile(content);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(draft, path);
-    await syncDirectory(directory);
+    await replace(path, draft, (at) => writeNew(at, content));
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined);
     throw refused(path, "written", error);
   } finally {
     drafts.delete(draft);
@@ -65,7 +55,7 @@ export const writeJson = (path: string, value: object): Promise<void> =>
 export async function removeState(path: string): Promise<void> {
   try {
     await rm(path, { force: true });
-    await syncDirectory(dirname(path));
+    await sync(dirname(path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw refused(path, "removed", error);
   }
@@ -79,15 +69,6 @@ export async function removeDrafts(directory: string): Promise<void> {
   const found = (await namesIn(directory)).filter((name) => /^\.[0-9a-f]{12}\.tmp$/.test(name));
   const left = found.map((name) => join(directory, name)).filter((path) => !drafts.has(path));
   for (const path of left) await rm(path, { force: true });
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }
 
 const refused = (path: string, how: string, error: unknown): AcmeError =>

@@ -2,7 +2,7 @@ import type { BigIntStats } from "node:fs";
 import { lookup as mimeType } from "mrmime";
 import { type ActionOf, CODING_SUFFIXES, type ContentCoding, onePiece } from "../../model/serving.js";
 import type { HeaderList } from "../exchange/exchange.js";
-import { fsPath } from "./permissions.js";
+import { fsPath } from "../files/pathText.js";
 
 /** A file as it was when it was last checked: the data for its responses, and its content if that is small. */
 export interface StaticFile {

@@ -2,11 +2,11 @@ import fs from "node:fs";
 import { promisify } from "node:util";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { type ActionOf, belowDirectory, CODING_SUFFIXES, type ContentCoding } from "../../model/serving.js";
-import { closedToOthers, followOwnLinks, linkText } from "../load/openToOthers.js";
-import { fsPath, shown } from "../load/pathText.js";
-import { systemError, systemReason } from "../load/systemReason.js";
+import { closedToOthers, followOwnLinks, linkText } from "../files/openToOthers.js";
+import { fsPath, shown } from "../files/pathText.js";
+import { systemError, systemReason } from "../files/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
-import { explainDenial } from "./permissions.js";
+import { explainDenial } from "../files/permissions.js";
 
 /** The target of a path: a file, a directory that was requested without its slash, or the reason for neither. */
 export type Found = FoundFile | { readonly kind: "directory" } | Failure;

@@ -11,12 +11,12 @@ import {
 import { respondError, respondFailure, sendPage } from "../dispatch/errorPages.js";
 import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
-import { systemReason } from "../load/systemReason.js";
+import { systemReason } from "../files/systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
 import { FileCache, type StaticFile } from "./fileCache.js";
 import { type Failure, FileLookup, type Found } from "./fileLookup.js";
 import { FileTransfer } from "./fileTransfer.js";
-import { shown } from "./permissions.js";
+import { shown } from "../files/pathText.js";
 import { byteLength, contentRange, multipart, parseRange, type Segment } from "./ranges.js";
 
 /**

@@ -1,40 +1,10 @@
+import type { OutputOf } from "../../model/inferred.js";
 import { printableValue } from "../../model/printable.js";
 import { isKnownMethod } from "../counting/requestCounts.js";
 import { headerValue, type RunningExchange } from "../exchange/exchange.js";
+import type { TRANSFER } from "../overviewSchema.js";
 
-/** A request in progress, as it is shown to people. All of it is JSON, and short. */
-export interface Transfer {
-  /** Number of the request in its worker: the same whenever it is shown. */
-  readonly id: number;
-  /** Name of the virtual server. */
-  readonly server: string;
-  /** Name of the route. */
-  readonly route: string;
-  /** The route's path, with `…` for the rest of the request's path: `/sync/…/`. */
-  readonly path: string;
-  /** Name of the file that the request's path ends with, shortened; absent where it ends with none. */
-  readonly file?: string;
-  /** A known method, or `other`. */
-  readonly method: string;
-  /** Address of the client. */
-  readonly client: string;
-  /** The client's program from its `User-Agent`, shortened: `Firefox 128`, `rclone/v1.68.1`; empty if it names none. */
-  readonly program: string;
-  /** The direction of most of its bytes: from the client, to the client, or both in a tunnel. */
-  readonly kind: "upload" | "download" | "tunnel";
-  /** Status of the response; 0 before its head was sent. */
-  readonly status: number;
-  /** Milliseconds since its head was received. */
-  readonly ageMs: number;
-  /** Bytes of bodies that the client has sent. */
-  readonly bytesIn: number;
-  /** Bytes of bodies that the client was sent. */
-  readonly bytesOut: number;
-  /** Length of the body that `kind` means; absent if that is unknown. */
-  readonly bytesTotal?: number;
-  /** Bytes a second in both directions, since it was last looked at, or since it began. */
-  readonly bytesPerSecond: number;
-}
+export type Transfer = OutputOf<typeof TRANSFER>;
 
 /** A worker's requests in progress. */
 export interface SeenTransfers {

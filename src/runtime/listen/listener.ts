@@ -16,7 +16,7 @@ import { serverHeader } from "../dispatch/errorPages.js";
 import { httpDate } from "../dispatch/httpDate.js";
 import { shakeHands, tcpSocketOf } from "../sockets/node/tcpBelowTls.js";
 import { keyOf } from "./sockets.js";
-import { systemReason } from "../load/systemReason.js";
+import { systemReason } from "../files/systemReason.js";
 import type { WorkerCounts } from "../counting/workerCounts.js";
 import { tlsGroup } from "../tls/tlsGroup.js";
 import { hostPolicy, secureContextOptions } from "../tls/tlsContexts.js";

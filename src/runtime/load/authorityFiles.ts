@@ -4,8 +4,8 @@ import { certificatesOf } from "./certificateExpiry.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { acmeDnsAccountsIn, tsigKeyIn } from "./dnsFiles.js";
 import { readSecret, readText, refusedProblem, sha256, textIfReadable } from "./files.js";
-import { systemReason } from "./systemReason.js";
-import { checkProgram, FileRefused } from "./trustedFile.js";
+import { systemReason } from "../files/systemReason.js";
+import { checkProgram, FileRefused } from "../files/trustedFile.js";
 
 /** Problems and warnings of the files that are needed to ask authorities. No message contains their contents. */
 export interface AuthorityFileFindings {

@@ -1,6 +1,5 @@
 import { constants } from "node:fs";
 import {
-  type FileHandle,
   lstat,
   mkdir,
   mkdtemp,
@@ -8,16 +7,16 @@ import {
   readdir,
   readFile,
   readlink,
-  rename,
   rm,
   symlink,
   unlink,
 } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Problem, problem, type Result } from "../../model/serving.js";
+import { replace, writeNew } from "../files/durable.js";
 import { CURRENT_SET } from "./credentials.js";
 import { refusedProblem } from "./files.js";
-import { FileRefused, readTrusted } from "./trustedFile.js";
+import { FileRefused, readTrusted } from "../files/trustedFile.js";
 
 /**
  * Fresh copies of TLS files for a running service that may not read the files themselves. systemd passes credentials
@@ -112,14 +111,7 @@ async function copy(
   { uid, gid }: { readonly uid: number; readonly gid: number },
 ): Promise<void> {
   const { bytes } = await readTrusted(from);
-  let target: FileHandle | undefined;
-  try {
-    target = await open(to, "wx", 0o400);
-    await target.writeFile(bytes);
-    await target.chown(uid, gid);
-  } finally {
-    await target?.close();
-  }
+  await writeNew(to, bytes, { mode: "0400", uid, gid });
 }
 
 /** Sets a mode regardless of the umask, which is strict in the unit. */
@@ -130,9 +122,7 @@ async function setMode(directory: string, mode: number): Promise<void> {
 
 async function makeCurrent(directory: string, set: string): Promise<void> {
   const draft = join(directory, `${CURRENT_SET}.${process.pid}`);
-  await rm(draft, { force: true });
-  await symlink(set, draft);
-  await rename(draft, join(directory, CURRENT_SET));
+  await replace(join(directory, CURRENT_SET), draft, (at) => symlink(set, at));
 }
 
 async function removeSets(directory: string, but: readonly (string | undefined)[]): Promise<void> {

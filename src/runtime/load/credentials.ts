@@ -1,7 +1,8 @@
 import { access, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { baseName, pathName } from "../../model/credentialName.js";
-import { checkForRoot, FileRefused } from "./trustedFile.js";
+import { HANDED_OVER } from "../files/openToOthers.js";
+import { checkForRoot, FileRefused } from "../files/trustedFile.js";
 
 /** Finds the credential to read in place of a file that a config names, if there is one. */
 export type FindCredential = (path: string) => Promise<string | undefined>;
@@ -44,9 +45,6 @@ function ledElsewhere(path: string): Promise<boolean> {
     (error: Error) => error instanceof FileRefused && error.code === "files.untrusted-path",
   );
 }
-
-/** The directory that a reload hands credentials over in; the unit names it. */
-export const HANDED_OVER = "PORTICO_CREDENTIALS";
 
 /** The link to the current set in that directory. */
 export const CURRENT_SET = "current";

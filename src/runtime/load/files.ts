@@ -5,8 +5,8 @@ import { text } from "node:stream/consumers";
 import { dirname, join, sep } from "node:path";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { FindCredential } from "./credentials.js";
-import { systemReason } from "./systemReason.js";
-import { FileRefused, logRefusal, type ReadOptions, readTrusted } from "./trustedFile.js";
+import { systemReason } from "../files/systemReason.js";
+import { FileRefused, logRefusal, type ReadOptions, readTrusted } from "../files/trustedFile.js";
 
 /**
  * Checks that this process may use the files and directories a config names. The reasons say which directory on the

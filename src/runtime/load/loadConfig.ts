@@ -4,7 +4,7 @@ import { checkAuthorityFiles } from "./authorityFiles.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
-import { parseConfig, parseConfigText } from "../../model/config/parse.js";
+import { fromJson, parseConfig } from "../../model/config/parse.js";
 import { pageProblems } from "../../model/config/errorPageChecks.js";
 import {
   type AccessLogConfig,
@@ -24,7 +24,7 @@ import {
 import { directoryProblem, logProblem, readParsed, readText, recoverLogs, sha256 } from "./files.js";
 import { loadFieldValues } from "./fieldValues.js";
 import { checkNotificationFiles } from "./notificationFiles.js";
-import { readOpenToOthers } from "./openToOthers.js";
+import { readOpenToOthers } from "../files/openToOthers.js";
 import { cookieKey, loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";
@@ -60,6 +60,8 @@ export interface LoadOptions {
    * @default "problem"
    */
   readonly logs?: "problem" | "warning";
+  /** @internal The file's config, if it was parsed before: the file is not read again, and `givenLimits` stay unknown. */
+  readonly parsed?: ProxyConfig;
   /** @internal Finds issued certificates of authorities; by default they are left out. */
   readonly issued?: FindIssued;
 }
@@ -105,9 +107,13 @@ export interface LoadedForMaster extends LoadedConfig {
 
 /** Reads and checks a config and all files in the config. Returns the loaded config, or all problems. */
 export async function loadConfig(options: LoadOptions): Promise<Result<LoadedForMaster>> {
-  const parsed = await readParsed(options.file, (text) => prepare(text, options));
-  if (!parsed.ok) return parsed;
-  const { config, givenLimits } = parsed.value;
+  const { parsed } = options;
+  const read =
+    parsed === undefined
+      ? await readParsed(options.file, (text) => prepare(text, options))
+      : adjusted(parsed, options);
+  if (!read.ok) return read;
+  const { config, ...more } = read.value;
   const tolerant = options.logs === "warning";
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
   const { expiry = "problem" } = options;
@@ -149,28 +155,33 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   return {
     ok: true,
     value: {
-      ...{ config: pages.config, givenLimits, fieldValues: fields.values },
+      ...more,
+      ...{ config: pages.config, fieldValues: fields.values },
       ...{ tls: tls.files, upstreamTls: upstreams.contents },
       ...{ cookieKey: await cookieKey(config, tickets?.secret), warnings, ...secret },
     },
   };
 }
 
-function prepare(text: string, options: LoadOptions): Result<Pick<LoadedConfig, "config" | "givenLimits">> {
-  const adjusted = adjustedConfig(text, options);
-  if (!adjusted.ok) return adjusted;
-  const { limits = {} } = JSON.parse(text) as ProxyConfigInput;
-  return { ok: true, value: { config: adjusted.value, givenLimits: Object.keys(limits) } };
+type FromFile = Pick<LoadedConfig, "config" | "givenLimits">;
+
+function prepare(text: string, options: LoadOptions): Result<FromFile> {
+  return fromJson(text, (input) => {
+    const parsed = parseConfig(input);
+    if (!parsed.ok) return parsed;
+    const ready = adjusted(parsed.value, options);
+    const { limits = {} } = input as ProxyConfigInput;
+    return ready.ok ? { ok: true, value: { ...ready.value, givenLimits: Object.keys(limits) } } : ready;
+  });
 }
 
-function adjustedConfig(text: string, { root, adjust }: LoadOptions): Result<ProxyConfig> {
-  const parsed = parseConfigText(text);
-  if (!parsed.ok) return parsed;
+function adjusted(parsed: ProxyConfig, { root, adjust }: LoadOptions): Result<FromFile> {
   // Parsed again, because odd characters in the root make paths that no field accepts.
-  const rooted = root === undefined ? parsed : parseConfig(underRoot(parsed.value, resolve(root)));
-  if (!rooted.ok || adjust === undefined) return rooted;
+  const rooted =
+    root === undefined ? { ok: true as const, value: parsed } : parseConfig(underRoot(parsed, resolve(root)));
+  if (!rooted.ok) return rooted;
   try {
-    return { ok: true, value: adjust(rooted.value) };
+    return { ok: true, value: { config: adjust === undefined ? rooted.value : adjust(rooted.value) } };
   } catch (error) {
     if (error instanceof ProblemError) return { ok: false, problems: error.problems };
     throw error;

@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Problem, problem } from "../../model/serving.js";
 import { logFix } from "../load/files.js";
-import { systemReason } from "../load/systemReason.js";
-import { APPEND, FileRefused, openLog } from "../load/trustedFile.js";
+import { systemReason } from "../files/systemReason.js";
+import { APPEND, FileRefused, openLog } from "../files/trustedFile.js";
 import {
   cutLine,
   openStream,

@@ -1,6 +1,6 @@
 import type { ProxyConfig } from "../../model/serving.js";
-import { readTrustedSync } from "../load/trustedFile.js";
-import { writeWhole } from "../load/wholeFile.js";
+import { replaceSoon } from "../files/durable.js";
+import { readTrustedSync } from "../files/trustedFile.js";
 import type { Notice } from "./notice.js";
 import { type KeptBoard, NoticeBoard } from "./noticeBoard.js";
 import { MessageTarget, PACE, type Pace, PingTarget, type Taken, type TargetHost } from "./target.js";
@@ -143,7 +143,7 @@ function readBoard(file: string): unknown {
 /** @returns why it could not be written, if so */
 function writeBoard(file: string, board: KeptBoard): string | undefined {
   try {
-    writeWhole(file, JSON.stringify(board));
+    replaceSoon(file, JSON.stringify(board));
     return undefined;
   } catch (error) {
     return (error as Error).message;

@@ -1,10 +1,8 @@
-import { request } from "node:https";
 import { getSystemErrorMap } from "node:util";
 import type { NotificationTargetConfig } from "../../model/serving.js";
-import { VERSION } from "../../model/version.js";
 import type { FindCredential } from "../load/credentials.js";
 import { notificationSecrets } from "../load/notificationFiles.js";
-import { boundInformational, OwnAgent } from "../tls/ownRequests.js";
+import { BadServer, HttpsClient } from "../tls/httpsClient.js";
 import { type Digest, type Message, messageOf, pingOf } from "./messages.js";
 import type { Told } from "./notice.js";
 
@@ -169,52 +167,26 @@ export type Taken =
   | { readonly ok: false; readonly why: string; readonly retryMs?: number };
 
 /**
- * Sends one message over TLS that is verified. Redirects are not followed: the secret is only for the configured URL.
+ * Sends one message: the secret is only for the configured URL.
  *
  * @param roots PEM of the roots that are trusted; by default those that Node brings
  */
-function send(
-  { method, url, headers, body }: Message,
+async function send(
+  message: Message,
   roots: string | undefined,
   signal: AbortSignal,
-  deadlineMs = DEADLINE_MS,
+  deadlineMs: number,
 ): Promise<Taken> {
-  return new Promise((resolve) => {
-    const options = {
-      method,
-      headers: {
-        "user-agent": `portico/${VERSION}`,
-        ...headers,
-        ...(body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }),
-      },
-      agent: new OwnAgent(roots),
-    };
-    const done = (taken: Taken): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", stop);
-      resolve(taken);
-      sent.destroy();
-    };
-    const sent = request(url, options, (response) => {
-      const { statusCode: status = 0 } = response;
-      response.on("error", () => undefined).resume();
-      if (status >= 200 && status < 300) return done({ ok: true });
-      const seconds = Number(response.headers["retry-after"]);
-      const retryMs = seconds > 0 && seconds <= 3_600 ? { retryMs: seconds * 1_000 } : {};
-      done({ ok: false, why: `the server responded with ${status}${hintOf(status)}`, ...retryMs });
-    });
-    const timer = setTimeout(
-      () => done({ ok: false, why: `no response within ${deadlineMs / 1_000} s` }),
-      deadlineMs,
-    );
-    const stop = (): void => done({ ok: false, why: "portico stops" });
-    signal.addEventListener("abort", stop);
-    boundInformational(sent, (why) => done({ ok: false, why }));
-    sent.on("error", (error) => done({ ok: false, why: reasonOf(error) }));
-    sent.on("close", () => done({ ok: false, why: "it closed the connection without a response" }));
-    sent.end(body);
-    if (signal.aborted) stop();
-  });
+  try {
+    const client = new HttpsClient({ roots, signal, deadlineMs, stoppingMs: 0, bodyBytesMax: 0 });
+    const { status, headers } = await client.send(message);
+    if (status >= 200 && status < 300) return { ok: true };
+    const seconds = Number(headers["retry-after"]);
+    const retryMs = seconds > 0 && seconds <= 3_600 ? { retryMs: seconds * 1_000 } : {};
+    return { ok: false, why: `the server responded with ${status}${hintOf(status)}`, ...retryMs };
+  } catch (error) {
+    return { ok: false, why: signal.aborted ? "portico stops" : reasonOf(error as Error) };
+  }
 }
 
 function hintOf(status: number): string {
@@ -224,8 +196,9 @@ function hintOf(status: number): string {
 }
 
 /** Node's own messages may have the host of the URL, which is part of the secret. */
-function reasonOf({ code = "", errno, message }: NodeJS.ErrnoException): string {
-  if (code === "ERR_TLS_FLOOD") return message;
+function reasonOf(error: NodeJS.ErrnoException): string {
+  const { code = "", errno, message } = error;
+  if (error instanceof BadServer || code === "ERR_TLS_FLOOD") return message;
   if (/^(?:DEPTH_|SELF_|UNABLE_)/.test(code))
     return `its certificate is not trusted (${code}): one of a private authority needs \`roots\``;
   if (/^(?:ERR_TLS_CERT_|CERT_)/.test(code)) return `its certificate is not trusted (${code})`;
@@ -233,5 +206,3 @@ function reasonOf({ code = "", errno, message }: NodeJS.ErrnoException): string 
   const words = getSystemErrorMap().get(errno ?? 0)?.[1];
   return `it cannot be reached (${words ?? (code === "" ? "the connection failed" : code)})`;
 }
-
-const DEADLINE_MS = 10_000;

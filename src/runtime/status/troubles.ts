@@ -1,4 +1,4 @@
-import type { Overview, OverviewServer } from "./overview.js";
+import { mayRespond, type Overview, type OverviewServer } from "./overview.js";
 import { daysText, plural } from "./numberTexts.js";
 
 /** A problem that an operator should act on. */
@@ -16,10 +16,8 @@ export function troublesOf(overview: Overview): readonly Trouble[] {
 
 function upstreams({ upstreams: all }: Overview): readonly Trouble[] {
   return all.flatMap(({ name, servers }) => {
-    const away = servers.filter(({ state, failures }) =>
-      state === "up" || state === "unasked" ? failures > 0 : state !== "drained",
-    );
-    const left = servers.some(({ state }) => state === "up" || state === "unasked");
+    const away = servers.filter((one) => (mayRespond(one) ? one.failures > 0 : one.state !== "drained"));
+    const left = servers.some(mayRespond);
     return away.map(({ url, state, why, failures }): Trouble => {
       const failing = servers.length > 1 ? "requests failed at all servers" : "the last request to it failed";
       const failed = failures > 0 ? `${plural(failures, "request")} failed in the last minute` : failing;

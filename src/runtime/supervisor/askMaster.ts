@@ -4,7 +4,7 @@ import { printableValue } from "../../model/printable.js";
 import { type Problem, problem } from "../../model/serving.js";
 import { Untrusted } from "../../model/untrusted.js";
 import type { ControlOutcome, ControlRequest, Done } from "./control.js";
-import { OVERVIEW, TRANSFER } from "./overviewSchema.js";
+import { OVERVIEW, TRANSFER } from "../overviewSchema.js";
 
 /** Asks a running master, and waits for the outcome. If the master is replaced in the meantime, asks its successor. */
 export async function askMaster(

@@ -23,6 +23,19 @@ export interface ListedServer {
   readonly why?: string;
 }
 
+/** Whether it is up, by the orders and checks of the master and by its workers: the one answer for all who only ask. */
+export function stateOf({
+  drained,
+  down,
+  outIn,
+  ignoredIn,
+}: ListedServer): "drained" | "down" | "out" | "failing" | "up" {
+  if (drained) return "drained";
+  if (down) return "down";
+  if (outIn > 0) return "out";
+  return ignoredIn > 0 ? "failing" : "up";
+}
+
 /** Which server a request of a user's means. */
 export interface NamedServer {
   readonly name: string;

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, existsSync, renameSync, rmSync, statSync } from "
 import { dirname } from "node:path";
 import { isIpv6, type Problem, problem } from "../../model/serving.js";
 import { keyOf, listenProblem } from "../listen/sockets.js";
-import { systemReason } from "../load/systemReason.js";
+import { systemReason } from "../files/systemReason.js";
 import { listeningDescriptor } from "../sockets/node/listeningSockets.js";
 import type { MasterLog } from "./masterLog.js";
 import type { Response, Asked, OwnServer } from "./ownServer.js";

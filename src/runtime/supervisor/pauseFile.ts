@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { uptime } from "node:os";
 import * as z from "zod";
-import { FileRefused, readTrustedSync } from "../load/trustedFile.js";
-import { writeWhole } from "../load/wholeFile.js";
+import { replaceSoon } from "../files/durable.js";
+import { FileRefused, readTrustedSync } from "../files/trustedFile.js";
 
 /** Why requests are refused for now. It is kept in a file, so that it outlasts a reload, an upgrade and a crash. */
 
@@ -68,7 +68,7 @@ export function readPauses(file: string, onUnreadable: (why: string) => void): P
 /** @throws if it cannot be written */
 export function writePauses(file: string, pauses: PauseState): void {
   if (pauses.maintenance.length === 0 && pauses.quiesce === undefined) return rmSync(file, { force: true });
-  writeWhole(file, JSON.stringify(pauses));
+  replaceSoon(file, JSON.stringify(pauses));
 }
 
 /** The pauses that are not over yet. */

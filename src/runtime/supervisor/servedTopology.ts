@@ -1,6 +1,6 @@
 import type { ProxyConfig } from "../../model/serving.js";
 import { type EdgeOf, type GraphNode, routesGraph } from "../../model/review/routesGraph.js";
-import type { OverviewUpstream, Topology, TopologyNode } from "../status/overview.js";
+import { mayRespond, type OverviewUpstream, type Topology, type TopologyNode } from "../status/overview.js";
 import { type Rates, routeKey, serverKey } from "./trafficHistory.js";
 
 /** The topology with its current traffic. */
@@ -26,9 +26,7 @@ function nodeOf({ id, kind, lines }: GraphNode, upstreams: readonly OverviewUpst
   const named = upstreams.find(({ name }) => name === lines[0]);
   const servers =
     named?.servers ?? upstreams.flatMap((one) => one.servers).filter(({ url }) => url === lines[0]);
-  return servers.length > 0 && servers.every(({ state }) => state !== "up" && state !== "unasked")
-    ? { ...node, trouble: true }
-    : node;
+  return servers.length > 0 && !servers.some(mayRespond) ? { ...node, trouble: true } : node;
 }
 
 function rateOf(config: ProxyConfig, { listener, server, route }: EdgeOf, rates: Rates): number {

@@ -18,7 +18,7 @@ import type { ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
 import type { Checked, ServerChecks } from "./serverChecks.js";
 import type { DownServer } from "../notifications/watch.js";
-import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
+import { type ListedUpstream, type NamedServer, stateOf } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
 import type { OrderingMaster } from "./supervision.js";
 import { type SpreadName, SpreadNames } from "./spreadNames.js";
@@ -208,8 +208,7 @@ export class ServedUpstreams {
     const listed = upstreams.some(isWatched) ? await this.listed() : [];
     return listed.flatMap(({ name, servers }) =>
       servers
-        .filter(({ drained }) => !drained)
-        .filter(({ down, outIn, ignoredIn }) => down || outIn > 0 || ignoredIn > 0)
+        .filter((server) => !["drained", "up"].includes(stateOf(server)))
         .map(({ url, why }) => ({ upstream: name, url, why })),
     );
   }

@@ -1,7 +1,7 @@
 import { hasSeveral, type ProxyConfig, serversOf, type UpstreamConfig, urlsOf } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
 import type { OverviewServer } from "../status/overview.js";
-import type { ListedServer, ListedUpstream } from "./listedUpstreams.js";
+import { type ListedServer, type ListedUpstream, stateOf } from "./listedUpstreams.js";
 
 /**
  * The state of each server of each upstream, from three sources: the orders and checks of the master, the workers, which
@@ -48,23 +48,16 @@ export function statesOf(
   const nameWasAsked = upstream.spread && urlsOf(upstream).some(({ url }) => outcomeOf(url) !== undefined);
   return listed.servers.map((server) => {
     const { url, backup, inProgress, why } = server;
+    const state = stateOf(server);
     const wasAsked = server.checked || nameWasAsked || outcomeOf(url) !== undefined;
     return {
       url,
       backup,
-      state: stateOf(server, wasAsked),
+      state: state === "up" && !wasAsked ? "unasked" : state,
       inProgress,
       ...(why === undefined ? {} : { why }),
     };
   });
-}
-
-function stateOf({ drained, down, outIn, ignoredIn }: ListedServer, wasAsked: boolean): ServerState["state"] {
-  if (drained) return "drained";
-  if (down) return "down";
-  if (outIn > 0) return "out";
-  if (ignoredIn > 0) return "failing";
-  return wasAsked ? "up" : "unasked";
 }
 
 function onlyState(

@@ -1,8 +1,6 @@
 import fs from "node:fs";
 import { posix } from "node:path";
-import { chmodCommand, fsPath, shown, withMode } from "../load/pathText.js";
-
-export { chmodCommand, fsPath, shown };
+import { chmodCommand, fsPath, shown, withMode } from "./pathText.js";
 
 /**
  * Why a file below a directory cannot be read, and the fix (service 2.8): directories need read and execute permission

@@ -1,7 +1,6 @@
 import { type BigIntStats, constants, lstatSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, posix } from "node:path";
-import { HANDED_OVER } from "./credentials.js";
 import { chmodCommand, fsPath, shown, withMode } from "./pathText.js";
 import { wayTo } from "./trustedPath.js";
 
@@ -91,6 +90,9 @@ const SECRETS = ["/run/credentials", "/run/secrets", "/etc/portico/tls"];
 
 /** A directory for files of all users, as `/tmp` is. */
 const SHARED_MEMORY = "/dev/shm";
+
+/** The directory that a reload hands credentials over in; the unit names it. */
+export const HANDED_OVER = "PORTICO_CREDENTIALS";
 
 /** systemd tells a service the directories that it makes for the service. */
 const OWN_DIRECTORIES = [
