@@ -93,8 +93,6 @@ export const immich = (): OneServer =>
         builtIn: ["/.well-known/immich"],
         withCredentials: ["/api", "/.well-known/immich"],
         logIns: [{ method: "POST", path: "/api/auth/login", failed: [401] }],
-        sessionCookies: ["immich_access_token"],
-        source: "by the manual",
       },
     },
   );
@@ -124,9 +122,6 @@ const scale =
             "/signin",
           ],
           logIns: [{ method: "POST", path: "/signin/v1/identifier/_/logon", failed: [204] }],
-          // Of the log-in page; applications have tokens.
-          sessionCookies: ["__Secure-KKT"],
-          source: "by the manual",
         },
       },
     );
@@ -148,8 +143,6 @@ export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
           { method: "POST", path: "/identity/connect/token", failed: [400] },
           { method: "POST", path: "/admin", failed: [401] },
         ],
-        sessionCookies: ["VW_ADMIN"],
-        source: "by the manual",
       },
     },
   );
@@ -164,12 +157,11 @@ export const radicale = (): OneServer =>
     {
       // No setting names the public URL: links are paths.
       rows: [],
+      // Seen on Radicale 3.9.0.
       clients: {
         builtIn: ["/.well-known/caldav", "/.well-known/carddav"],
         withCredentials: ["/"],
         logIns: [{ method: "PROPFIND", path: "/", failed: [401] }],
-        sessionCookies: [],
-        source: "seen on Radicale 3.9.0",
       },
     },
   );
