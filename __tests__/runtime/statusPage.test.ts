@@ -7,7 +7,7 @@ import {
 import type { CertificateEnd } from "../../src/model/certificateEnd.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { SCRIPT, statusResponse, STYLE } from "../../src/runtime/status/site.js";
-import { troublesOf } from "../../src/runtime/status/troubles.js";
+import { faultsOf } from "../../src/model/faults.js";
 import { statusText } from "../../src/cli/statusText.js";
 import { escapingControls } from "../../src/cli/output.js";
 import { sampleOverview } from "../../testkit/overviews.js";
@@ -135,7 +135,7 @@ test.each([
 });
 
 test("what is not as it should be comes first, the worst before the rest", () => {
-  expect(troublesOf(sampleOverview()).map(({ level, text }) => `${level}: ${text}`)).toEqual([
+  expect(faultsOf(sampleOverview()).map(({ level, text }) => `${level}: ${text}`)).toEqual([
     "error: Reload refused; the current config stays in force: listeners[0].port is taken",
     "warn: Upstream web: its server http://10.0.0.8:8000 is down: refused",
     "warn: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days",
@@ -189,7 +189,7 @@ test.each<[Partial<Overview>, string[]]>([
   ],
   [
     ofServers(a("failing", { failures: 2 })),
-    ["error: Upstream web: http://a – 2 requests failed in the last minute"],
+    ["error: Upstream web: its server http://a – 2 requests failed in the last minute"],
   ],
   [ofServers(a("down"), b("drained")), ["error: Upstream web: its server http://a is down"]],
   [ending(2, { names: ["a", "b", "c"] }), ["error: The certificate of a and 2 more ends in 2 days"]],
@@ -199,7 +199,7 @@ test.each<[Partial<Overview>, string[]]>([
     ["error: Reload refused", "warn: Portico finishes the requests in progress, and stops"],
   ],
 ])("what somebody should do something about is said in a sentence: %#", (some, texts) => {
-  expect(troublesOf({ ...NOW, ...some }).map(({ level, text }) => `${level}: ${text}`)).toEqual(texts);
+  expect(faultsOf({ ...NOW, ...some }).map(({ level, text }) => `${level}: ${text}`)).toEqual(texts);
 });
 
 test.each<[count: string, less: Partial<Overview>]>([
@@ -209,7 +209,7 @@ test.each<[count: string, less: Partial<Overview>]>([
   ["4 troubles", {}],
 ])("that %s is said in the title, in the first place of the page, and as text", (count, less) => {
   const overview = { ...sampleOverview(), ...less };
-  const number = troublesOf(overview).length;
+  const number = faultsOf(overview).length;
   expect(number).toBe(parseInt(count) || 0);
   const page = statusPage(overview, LINKS);
   expect(page).toContain(`<title>Portico: ${count}</title>`);
@@ -236,7 +236,7 @@ const marked = (overview: Overview): string[] =>
     ([, kind, text]) => `${kind}: ${text}`,
   );
 const said = (overview: Overview): string[] =>
-  troublesOf(overview).map(({ level, text }) => `${level}: ${text}`);
+  faultsOf(overview).map(({ level, text }) => `${level}: ${text}`);
 const [failed] = sampleOverview().certificates;
 const { problem: _problem, ...certificate } = failed!;
 const OF = "The certificate of files.example.org";
@@ -289,7 +289,9 @@ test.each([
   const only = { ...sampleOverview(), ...WELL, upstreams: [{ name: "web", servers: [server] }] };
   expect(marked(only)).toEqual([`${kind}: ${state === "unasked" ? "not asked yet" : state}`]);
   const level = state === "up" || state === "unasked" ? "warn" : "error";
-  expect(said(only)).toEqual(trouble === undefined ? [] : [`${level}: Upstream web: http://a ${trouble}`]);
+  expect(said(only)).toEqual(
+    trouble === undefined ? [] : [`${level}: Upstream web: its server http://a ${trouble}`],
+  );
   const servers = [server, { ...server, url: "http://b", state: "up" as const, failures: 0 }];
   const other = { ...only, upstreams: [{ name: "web", servers }] };
   expect(said(other)).toEqual(

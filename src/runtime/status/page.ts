@@ -11,8 +11,8 @@ import type {
   TopologyEdge,
   Traffic,
 } from "./overview.js";
-import { stateWords, troublesOf, wellText } from "./troubles.js";
-import { bytesText, countText, daysText, durationText, plural, timeText } from "./numberTexts.js";
+import { stateWords, faultsOf, wellText } from "../../model/faults.js";
+import { bytesText, countText, daysText, durationText, plural, timeText } from "../../model/numberTexts.js";
 
 /** Where the page finds its own files, relative to itself. */
 export interface PageLinks {
@@ -63,7 +63,7 @@ ${topologyMap(topology)}
 }
 
 function title(overview: Overview): string {
-  const troubles = troublesOf(overview);
+  const troubles = faultsOf(overview);
   return troubles.length === 0
     ? `Portico: ${wellText(overview)}`
     : `Portico: ${plural(troubles.length, "trouble")}`;
@@ -75,7 +75,7 @@ function about({ version, at, since, generation, workers, listeners }: Overview)
 
 /** Whether all is well, in one place; spoken when it changes. */
 function standing(overview: Overview): Markup {
-  const troubles = troublesOf(overview);
+  const troubles = faultsOf(overview);
   const list = troubles.map(
     ({ level, text, fix }) =>
       markup`<li class="${level}"><span class="hidden">${level === "error" ? "Error: " : "Warning: "}</span>${text}.${fix !== undefined && markup` <span class="sub">${fix}</span>`}</li>`,
