@@ -2,6 +2,7 @@ import { statusText } from "../../src/cli/statusText.js";
 import { type FaultFacts, FAULTS, faultsOf } from "../../src/model/faults.js";
 import { ENGINE_ROWS } from "../../src/model/rows.js";
 import { noticesOf } from "../../src/runtime/notifications/notice.js";
+import type { Overview } from "../../src/runtime/status/overview.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { alerts } from "../../testkit/monitoring.js";
 import { sampleOverview } from "../../testkit/overviews.js";
@@ -34,11 +35,11 @@ const FACTS: Readonly<Record<string, FaultFacts | undefined>> = {
   absent: undefined,
 };
 
-const healthy = {
+const healthy: Overview = {
   ...sampleOverview(),
-  ...{ upstreams: [], certificates: [], pauses: [], events: [], state: "serving" },
+  ...{ upstreams: [], certificates: [], pauses: [], events: [], state: "serving" as const },
   workers: { running: 2, silent: 0 },
-} as const;
+};
 
 test("each kind has its case, and a case is a fault of one kind", () => {
   expect(Object.keys(FACTS).sort()).toEqual(FAULTS.map(({ name }) => name).sort());

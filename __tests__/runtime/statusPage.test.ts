@@ -373,7 +373,8 @@ test("as words", () => {
 "Portico: 4 troubles|Portico|http 0.0.0.0:80 · https 0.0.0.0:443|Release 0.1.0, up for 3 d 4 h, generation 5, 2 workers|
 Error: |Reload refused; the current config stays in force: listeners[0].port is taken. |
 Take another.|Warning: |Upstream web: its server http://10.0.0.8:8000 is down: refused. |
-Look at the application&#39;s own log, and whether it listens there.|Warning: |The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days. |
+Look at the application&#39;s own log, and whether it listens there; \`portico upstreams\` shows all servers.|
+Warning: |The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days. |
 Wait.|Warning: |Every site is in maintenance.|(Traffic)|Requests|31.4|/s|48 connections open|
 10/s|(Requests a second in the last 15 min: 31.4 now, 31.4 at most)|15 min ago|now|
 Bytes|8.4 MB|/s in |2.1 MB|/s out|50 B/s|(Bytes a second in the last 15 min: 8.4 MB in and 2.1 MB out now, 8.4 MB in and 2.1 MB out at most)|
@@ -402,7 +403,7 @@ http 0.0.0.0:80  https 0.0.0.0:443
 error: Reload refused; the current config stays in force: listeners[0].port is taken
   fix: Take another.
 warning: Upstream web: its server http://10.0.0.8:8000 is down: refused
-  fix: Look at the application's own log, and whether it listens there.
+  fix: Look at the application's own log, and whether it listens there; \`portico upstreams\` shows all servers.
 warning: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days
   fix: Wait.
 warning: Every site is in maintenance
