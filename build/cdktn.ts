@@ -47,7 +47,7 @@ const KEPT = [
 const LEFT_OUT = ["package-lock.json", "__tests__/constructs/providers.test.ts"];
 
 /** Files of these names are text, in which the library may be named. */
-const TEXT = /\.(?:ts|js|mjs|cjs|json|md|txt|sh)$/;
+const TEXT = /\.(?:ts|js|mjs|cjs|json|yml|md|txt|sh)$/;
 
 /**
  * The library, but in names that both libraries have: `cdktf.json`, `cdktf.out`, and cdktf's own packages; also as a

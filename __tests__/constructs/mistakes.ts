@@ -400,6 +400,14 @@ const fronts = of("a front end", [
     "with a page that nobody gets",
     front({ application: Application.server("http://127.0.0.1:1"), defaultPage: "<p>" }),
   ],
+  [
+    "with a page, no HTTP port, and an application at `/`",
+    front({
+      mode: Mode.tls({ httpPort: false }),
+      application: Application.nextcloud(),
+      defaultPage: "<p>",
+    }),
+  ],
   ["without host", front({ host: undefined })],
   ["with an address for a host", front({ host: "192.0.2.1" })],
   ["without mode", front({ mode: undefined })],

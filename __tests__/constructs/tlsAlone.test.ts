@@ -3,6 +3,7 @@ import {
   Application,
   ContainerFrontEnd,
   type ContainerProxy,
+  DEFAULT_HOST_PATHS,
   Delivery,
   FrontEnd,
   FrontEndPair,
@@ -22,6 +23,7 @@ import { KubernetesProvider, newStack, problemsOf, synthesize } from "../../test
 const said = sayings("tls-alone");
 
 const NAME = "files.example.org";
+const PAGE = DEFAULT_HOST_PATHS.defaultPageDirectory;
 const service = { runtimeBundle: __filename };
 const host = { address: "192.0.2.10", ipv6Address: "2001:db8::10", publicName: NAME };
 const common = { host, firewall: {}, activation: {}, service };
@@ -95,6 +97,10 @@ describe.each(Object.entries(ON_HOSTS))("%s", (_, make) => {
     expect(rows!.filter(({ request }) => !servers.includes(request.server))).toEqual([]);
     expect(rows!.filter(({ name }) => /redirect|over http$/.test(name))).toEqual([]);
     expect(() => resolve(front, `http://${NAME}/`)).toThrow("reaches no listener");
+    const isServed = config.virtualServers.some(({ routes }) =>
+      routes.some(({ action }) => action.type === "staticFiles" && action.directory === PAGE),
+    );
+    expect([front.defaultPage !== undefined, text("index.html") !== undefined]).toEqual([isServed, isServed]);
   });
 
   test("has port 80 too if nothing else is said", () => {

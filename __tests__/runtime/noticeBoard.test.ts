@@ -1,11 +1,7 @@
 import { NoticeBoard } from "../../src/runtime/notifications/noticeBoard.js";
-import {
-  certificateNotices,
-  diskNotices,
-  disksOf,
-  DownTimes,
-  WorkerEnds,
-} from "../../src/runtime/notifications/watch.js";
+import { noticesOf } from "../../src/runtime/notifications/notice.js";
+import { disksOf, DownTimes, fullDisks, WorkerEnds } from "../../src/runtime/notifications/watch.js";
+import { certificateState, type ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
 
 /** What is told of what goes wrong, and when. Times are minutes. */
 
@@ -157,40 +153,39 @@ test("what is over and was told longest ago makes room for something new, what g
 });
 
 const DAY = 86_400_000;
-const certificate = { names: ["files.example.org"], from: "/c.pem", notBefore: START - 80 * DAY };
+const certificate = { names: ["files.example.org"], notBefore: START - 80 * DAY };
 const failure = { message: "the authority could not connect", fix: "Open port 80." };
+const certificateNotices = (one: object) =>
+  noticesOf("certificate", { certificates: [certificateState(one as ListedCertificate, START, 14)] });
 
 test.each([
   [{ source: "files", notAfter: START + 15 * DAY }, undefined],
   [{ source: "files", notAfter: START + 14 * DAY + 1 }, undefined],
-  [
-    { source: "files", notAfter: START + 14 * DAY },
-    "the certificate of files.example.org expires in 14 days,",
-  ],
-  [{ source: "files", notAfter: START + 13.5 * DAY }, "expires in 13 days, and was not renewed"],
-  [{ source: "files", notAfter: START + 2 * DAY }, "expires in 2 days,"],
-  [{ source: "files", notAfter: START + DAY }, "expires in 1 day,"],
-  [{ source: "files", notAfter: START + DAY - 1 }, "expires in less than a day"],
-  [{ source: "files", notAfter: START + 1 }, "expires in less than a day"],
-  [{ source: "files", notAfter: START }, "has expired"],
-  [{ source: "files", notAfter: START - 1 }, "has expired"],
+  [{ source: "files", notAfter: START + 14 * DAY }, "The certificate of files.example.org ends in 14 days"],
+  [{ source: "files", notAfter: START + 13.5 * DAY }, "ends in 13 days"],
+  [{ source: "files", notAfter: START + 2 * DAY }, "ends in 2 days"],
+  [{ source: "files", notAfter: START + DAY }, "ends in 1 day"],
+  [{ source: "files", notAfter: START + DAY - 1 }, "ends within a day"],
+  [{ source: "files", notAfter: START + 1 }, "ends within a day"],
+  [{ source: "files", notAfter: START }, "ends within a day"],
+  [{ source: "files", notAfter: START - 1 }, "ended 1 day ago"],
   // One of six days.
   [{ source: "acme", notBefore: START - 3 * DAY, notAfter: START + 3 * DAY }, undefined],
   [{ source: "acme", notBefore: START - 4.5 * DAY + 4, notAfter: START + 1.5 * DAY }, undefined],
-  [{ source: "acme", notBefore: START - 4.5 * DAY, notAfter: START + 1.5 * DAY }, "expires in 1 day,"],
-  [{ source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY }, "expires in 1 day,"],
+  [{ source: "acme", notBefore: START - 4.5 * DAY, notAfter: START + 1.5 * DAY }, "ends in 1 day"],
+  [{ source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY }, "ends in 1 day"],
   [{ source: "acme", notAfter: START + 20 * DAY, lastError: failure }, undefined],
   [
     { source: "acme", notAfter: START + 10 * DAY, lastError: failure },
-    "expires in 10 days, and was not renewed; the last attempt failed: the authority could not connect",
+    "was not renewed: the authority could not connect; it ends in 10 days",
   ],
   [{ source: "temporary", notAfter: START + 900 * DAY }, undefined],
   [
     { source: "temporary", notAfter: START + 900 * DAY, lastError: failure },
-    "/c.pem has not issued the certificate of files.example.org; browsers get",
+    "The certificate of files.example.org was not issued: the authority could not connect; browsers get",
   ],
 ] as const)("a certificate %j: %s", (more, said) => {
-  const found = certificateNotices([{ ...certificate, ...more }], 14, START);
+  const found = certificateNotices({ ...certificate, ...more });
   expect(found.map(({ what }) => what)).toEqual(said === undefined ? [] : [expect.stringContaining(said)]);
   if (found[0] !== undefined && "lastError" in more) expect(found[0].fix).toBe(failure.fix);
 });
@@ -198,10 +193,10 @@ test.each([
 test("a certificate of several names is told of by the first one, with what to do where it is from", () => {
   const of = (source: "files" | "acme") => {
     const names = ["a.example", "b.example", "c.example"];
-    return certificateNotices([{ ...certificate, names, source, notAfter: START }], 14, START)[0]!;
+    return certificateNotices({ ...certificate, names, source, notAfter: START })[0]!;
   };
-  expect(of("files").what).toContain("the certificate of a.example and 2 more has");
-  expect(of("files").fix).toBe("Renew /c.pem on the host; portico then loads the new file without a reload.");
+  expect(of("files").what).toContain("The certificate of a.example and 2 more ends");
+  expect(of("files").fix).toBe("Renew its files on the host; Portico then loads them without a reload.");
   expect(of("acme").fix).toContain("`portico certificates renew` asks the authority again");
 });
 
@@ -214,7 +209,7 @@ test("a server is down only when it was for long enough, and not up by one good 
   expect(seen(down, 20)).toEqual([]);
   expect(seen(down, 120)[0]).toMatchObject({
     key: "upstream/web http://10.0.0.7:8000",
-    what: 'upstream "web": its server http://10.0.0.7:8000 has been down for 2 min: refused',
+    what: "Upstream web: its server http://10.0.0.7:8000 has been down for 2 min: refused",
   });
   expect(seen([], 160)).toEqual([]);
   expect(seen(down, 170)).toEqual([]);
@@ -248,10 +243,11 @@ test("a server is down for a minute at least", () => {
 
 test("a disk is told of by its bytes or its inodes", async () => {
   const disk = (freeBytes: number, freeInodes: number) => ({ path: "/var/log", freeBytes, freeInodes });
-  expect(diskNotices([disk(0.05, 1)], 5)).toEqual([]);
-  expect(diskNotices([disk(0.049, 1)], 5)[0]!.what).toContain("4.9 % of its bytes");
-  expect(diskNotices([disk(0.01, 0.01)], 5)[0]!.what).toContain("1.0 % of its bytes");
-  expect(diskNotices([disk(1, 0.001)], 5)[0]!.what).toContain("0.1 % of its inodes");
+  const diskNotices = (one: ReturnType<typeof disk>) => noticesOf("disk", { fullDisks: fullDisks([one], 5) });
+  expect(diskNotices(disk(0.05, 1))).toEqual([]);
+  expect(diskNotices(disk(0.049, 1))[0]!.what).toContain("4.9 % of its bytes");
+  expect(diskNotices(disk(0.01, 0.01))[0]!.what).toContain("1.0 % of its bytes");
+  expect(diskNotices(disk(1, 0.001))[0]!.what).toContain("0.1 % of its inodes");
   const [found, ...others] = await disksOf([`${__dirname}/none/access.log`, __filename]);
   expect(others).toEqual([]);
   expect(found).toMatchObject({ path: __dirname });

@@ -7,7 +7,7 @@ import {
 import type { CertificateEnd } from "../../src/model/certificateEnd.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { SCRIPT, statusResponse, STYLE } from "../../src/runtime/status/site.js";
-import { troublesOf } from "../../src/runtime/status/troubles.js";
+import { faultsOf } from "../../src/model/faults.js";
 import { statusText } from "../../src/cli/statusText.js";
 import { escapingControls } from "../../src/cli/output.js";
 import { sampleOverview } from "../../testkit/overviews.js";
@@ -26,9 +26,11 @@ const HOSTILE = [
   "\0",
 ];
 
-/** The elements of a page, without what the texts between and within them are. */
+/** The elements of a page, without what the texts between and within them are, and how long words are. */
 const skeleton = (page: string): string =>
-  [...page.matchAll(/<[^>]*>/g)].map(([tag]) => tag.replace(/"[^"]*"/g, '""')).join("");
+  [...page.matchAll(/<[^>]*>/g)]
+    .map(([tag]) => tag.replace(' class="long"', "").replace(/"[^"]*"/g, '""'))
+    .join("");
 
 const ANY = fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary", maxLength: 60 }));
 
@@ -108,6 +110,13 @@ test("nothing in the page is inline, and its files are small", () => {
   expect(() => new Function(SCRIPT)).not.toThrow();
 });
 
+test("no attribute is empty, whether texts are long or short", () => {
+  for (const name of ["a", "a".repeat(60)]) {
+    const upstreams = sampleOverview().upstreams.map((one) => ({ ...one, name }));
+    expect(statusPage({ ...sampleOverview(), upstreams }, LINKS)).not.toMatch(/=""|=" /);
+  }
+});
+
 test("addresses are shortened and files left out where a route says so", () => {
   const [upload] = limited(sampleOverview(), { addresses: "shortened", fileNames: false }).transfers;
   expect(upload).toMatchObject({ client: "192.0.2.x", path: "/files/…/" });
@@ -126,7 +135,7 @@ test.each([
 });
 
 test("what is not as it should be comes first, the worst before the rest", () => {
-  expect(troublesOf(sampleOverview()).map(({ level, text }) => `${level}: ${text}`)).toEqual([
+  expect(faultsOf(sampleOverview()).map(({ level, text }) => `${level}: ${text}`)).toEqual([
     "error: Reload refused; the current config stays in force: listeners[0].port is taken",
     "warn: Upstream web: its server http://10.0.0.8:8000 is down: refused",
     "warn: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days",
@@ -180,7 +189,7 @@ test.each<[Partial<Overview>, string[]]>([
   ],
   [
     ofServers(a("failing", { failures: 2 })),
-    ["error: Upstream web: http://a – 2 requests failed in the last minute"],
+    ["error: Upstream web: its server http://a – 2 requests failed in the last minute"],
   ],
   [ofServers(a("down"), b("drained")), ["error: Upstream web: its server http://a is down"]],
   [ending(2, { names: ["a", "b", "c"] }), ["error: The certificate of a and 2 more ends in 2 days"]],
@@ -190,7 +199,7 @@ test.each<[Partial<Overview>, string[]]>([
     ["error: Reload refused", "warn: Portico finishes the requests in progress, and stops"],
   ],
 ])("what somebody should do something about is said in a sentence: %#", (some, texts) => {
-  expect(troublesOf({ ...NOW, ...some }).map(({ level, text }) => `${level}: ${text}`)).toEqual(texts);
+  expect(faultsOf({ ...NOW, ...some }).map(({ level, text }) => `${level}: ${text}`)).toEqual(texts);
 });
 
 test.each<[count: string, less: Partial<Overview>]>([
@@ -200,7 +209,7 @@ test.each<[count: string, less: Partial<Overview>]>([
   ["4 troubles", {}],
 ])("that %s is said in the title, in the first place of the page, and as text", (count, less) => {
   const overview = { ...sampleOverview(), ...less };
-  const number = troublesOf(overview).length;
+  const number = faultsOf(overview).length;
   expect(number).toBe(parseInt(count) || 0);
   const page = statusPage(overview, LINKS);
   expect(page).toContain(`<title>Portico: ${count}</title>`);
@@ -227,7 +236,7 @@ const marked = (overview: Overview): string[] =>
     ([, kind, text]) => `${kind}: ${text}`,
   );
 const said = (overview: Overview): string[] =>
-  troublesOf(overview).map(({ level, text }) => `${level}: ${text}`);
+  faultsOf(overview).map(({ level, text }) => `${level}: ${text}`);
 const [failed] = sampleOverview().certificates;
 const { problem: _problem, ...certificate } = failed!;
 const OF = "The certificate of files.example.org";
@@ -280,7 +289,9 @@ test.each([
   const only = { ...sampleOverview(), ...WELL, upstreams: [{ name: "web", servers: [server] }] };
   expect(marked(only)).toEqual([`${kind}: ${state === "unasked" ? "not asked yet" : state}`]);
   const level = state === "up" || state === "unasked" ? "warn" : "error";
-  expect(said(only)).toEqual(trouble === undefined ? [] : [`${level}: Upstream web: http://a ${trouble}`]);
+  expect(said(only)).toEqual(
+    trouble === undefined ? [] : [`${level}: Upstream web: its server http://a ${trouble}`],
+  );
   const servers = [server, { ...server, url: "http://b", state: "up" as const, failures: 0 }];
   const other = { ...only, upstreams: [{ name: "web", servers }] };
   expect(said(other)).toEqual(
@@ -362,7 +373,8 @@ test("as words", () => {
 "Portico: 4 troubles|Portico|http 0.0.0.0:80 · https 0.0.0.0:443|Release 0.1.0, up for 3 d 4 h, generation 5, 2 workers|
 Error: |Reload refused; the current config stays in force: listeners[0].port is taken. |
 Take another.|Warning: |Upstream web: its server http://10.0.0.8:8000 is down: refused. |
-Look at the application&#39;s own log, and whether it listens there.|Warning: |The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days. |
+Look at the application&#39;s own log, and whether it listens there; \`portico upstreams\` shows all servers.|
+Warning: |The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days. |
 Wait.|Warning: |Every site is in maintenance.|(Traffic)|Requests|31.4|/s|48 connections open|
 10/s|(Requests a second in the last 15 min: 31.4 now, 31.4 at most)|15 min ago|now|
 Bytes|8.4 MB|/s in |2.1 MB|/s out|50 B/s|(Bytes a second in the last 15 min: 8.4 MB in and 2.1 MB out now, 8.4 MB in and 2.1 MB out at most)|
@@ -391,7 +403,7 @@ http 0.0.0.0:80  https 0.0.0.0:443
 error: Reload refused; the current config stays in force: listeners[0].port is taken
   fix: Take another.
 warning: Upstream web: its server http://10.0.0.8:8000 is down: refused
-  fix: Look at the application's own log, and whether it listens there.
+  fix: Look at the application's own log, and whether it listens there; \`portico upstreams\` shows all servers.
 warning: The certificate of files.example.org was not renewed: the authority refused; it ends in 9 days
   fix: Wait.
 warning: Every site is in maintenance

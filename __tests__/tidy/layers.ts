@@ -62,7 +62,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "resolution.ts",
     "review",
   ],
-  "src/render": ["metrics", ".", "index.ts", "kubernetes"],
+  "src/render": [".", "index.ts", "kubernetes"],
   "src/constructs": ["providers", "props", "delivery", ".", "application", "frontEnd", "pair", "index.ts"],
   "src/runtime": [
     ".",

@@ -6,7 +6,7 @@ import { breakagesPage } from "./breakagesPage.js";
 import { configPage } from "./configPage.js";
 import { errorsPage } from "./errorsPage.js";
 import { isStale, type Page } from "./page.js";
-import { graphPicture, readmePage } from "./topology.js";
+import { readmePage, reviewsPage } from "./topology.js";
 
 /** `npm run docs`: writes the pages that come from the sources. With `--check` it says which of them are stale. */
 async function main(): Promise<void> {
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
     await errorsPage(),
     await breakagesPage(),
     await readmePage(),
-    graphPicture(),
+    await reviewsPage(),
   ];
   const stale = pages.filter(isStale);
   const left = leftOver(pages);

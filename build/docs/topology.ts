@@ -20,16 +20,20 @@ function smallest(): TerraformStack {
   return stack;
 }
 
-/** The picture of what it serves, as `renderGraph` draws it. */
-export const graphPicture = (): Page => ({ file: "docs/reachable.svg", text: renderGraph(smallest()).svg });
+/** docs/reviews.md, with the picture of what it serves, as `renderGraph` draws it. */
+export const reviewsPage = (): Promise<Page> =>
+  withPicture("docs/reviews.md", "mermaid", renderGraph(smallest()));
 
 /** README.md, with the same in text. */
-export function readmePage(): Promise<Page> {
-  const picture = `\n\`\`\`text\n${topology(renderProxyConfig(smallest())).join("\n")}\n\`\`\`\n\n`;
-  const text = readFileSync(join(ROOT, "README.md"), "utf8");
+export const readmePage = (): Promise<Page> =>
+  withPicture("README.md", "text", `${topology(renderProxyConfig(smallest())).join("\n")}\n`);
+
+function withPicture(file: string, language: string, text: string): Promise<Page> {
+  const picture = `\n\`\`\`${language}\n${text}\`\`\`\n\n`;
+  const page = readFileSync(join(ROOT, file), "utf8");
   return formatted(
-    "README.md",
-    text.replace(PLACE, (_, begin: string, end: string) => begin + picture + end),
+    file,
+    page.replace(PLACE, (_, begin: string, end: string) => begin + picture + end),
   );
 }
 

@@ -57,7 +57,6 @@ export const sftpgo: RealApplication = {
         builtIn: [],
         withCredentials: ["/dav", "/api"],
         logIns: [{ method: "POST", path: "/web/client/login", failed: [200] }],
-        sessionCookies: ["jwt"],
       },
     }),
   needs: ["sftpgo", "templates", "static"],

@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderAlertRules } from "../../src/index.js";
-import { alertsOf } from "../../src/render/metrics/alertRules.js";
-import { dashboardQueries } from "../../src/render/metrics/dashboard.js";
+import { alerts, dashboardQueries } from "../../testkit/monitoring.js";
 
 /** What Prometheus's own tool says of the alert rules: their form, and when each fires. */
 
@@ -22,7 +21,7 @@ const promtool = (...args: string[]): string => {
 test("`promtool check rules` finds nothing", () => {
   const said = promtool("check", "rules", "--lint=all", "--lint-fatal", RULES);
   expect(said).toMatch(/^0 /);
-  expect(said).toContain(`SUCCESS: ${alertsOf({}).length} rules found`);
+  expect(said).toContain(`SUCCESS: ${alerts().length} rules found`);
 });
 
 test("with other thresholds and names as well", () => {
@@ -170,10 +169,10 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
 };
 
 test("each alert has its case", () => {
-  expect(Object.keys(CASES)).toEqual(alertsOf({}).map(({ name }) => name));
+  expect(Object.keys(CASES)).toEqual(alerts().map(({ name }) => name));
 });
 
-test.each(alertsOf({}))("$name fires when it should, and not otherwise", (alert) => {
+test.each(alerts())("$name fires when it should, and not otherwise", (alert) => {
   const { name, severity, description } = alert;
   const { fires, not } = CASES[name]!;
   // A certificate has an hour's grace.
@@ -206,7 +205,7 @@ test("a job that Prometheus does not know at all is absent", () => {
   const file = join(folder, "absent.test.yml");
   const exp_annotations = {
     summary: "Portico  is not reachable",
-    description: alertsOf({})[0]!.description,
+    description: alerts()[0]!.description,
     runbook_url: "cdktf-portico/docs/dashboards.md#porticoabsent",
   };
   const exp_alerts = [{ exp_labels: { severity: "critical", job: "portico" }, exp_annotations }];

@@ -102,10 +102,6 @@ export interface ApplicationClients {
   readonly withCredentials: readonly string[];
   /** Requests that log a user in, and the response to a failed login. */
   readonly logIns: readonly LogIn[];
-  /** Session cookies by name. A name that each installation draws for itself is not among the names. */
-  readonly sessionCookies: readonly string[];
-  /** The source of the facts: `seen on Nextcloud 27`, or `by the manual`. */
-  readonly source?: string;
 }
 
 /** A request that logs a user in. */

@@ -63,8 +63,6 @@ export function fileSyncService(options: FileSyncOptions): FileSyncService {
         { method: "POST", path: `${paths.web}/api2/auth-token/`, failed: [400, 403] },
         { method: "PROPFIND", path: `${paths.webdav}/`, failed: [401] },
       ],
-      sessionCookies: ["sessionid"],
-      source: "by the manual",
     },
   };
 }

@@ -65,6 +65,7 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
     }),
     commands: (place) => commandsAt(place, push),
     rows: [{ code: "public-urls", title: "Nextcloud knows its public name" }],
+    // Seen on Nextcloud 27.
     clients: {
       builtIn: ["/.well-known/carddav", "/.well-known/caldav"],
       withCredentials: [
@@ -82,9 +83,6 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
         { method: "POST", path: "/index.php/login", failed: [303], failedLocation: "/index.php/login" },
         { method: "PROPFIND", path: "/remote.php/dav/", failed: [401] },
       ],
-      // The session itself is in a cookie whose name is `instanceid` of config.php, which each installation draws.
-      sessionCookies: ["oc_sessionPassphrase"],
-      source: "seen on Nextcloud 27",
     },
   };
 }

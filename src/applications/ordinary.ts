@@ -11,7 +11,7 @@ type Redirect = Omit<Extract<ActionInput, { readonly type: "redirect" }>, "type"
 const COMMON = {
   ownNamesOnly: true,
   belowPath: true,
-  clients: { withCredentials: [], logIns: [], sessionCookies: [] },
+  clients: { withCredentials: [], logIns: [] },
 } as const;
 
 /** A single server that gets all requests, with the client's `Host` and address. */

@@ -96,8 +96,6 @@ export const immich = (): OneServer =>
         builtIn: ["/.well-known/immich"],
         withCredentials: ["/api", "/.well-known/immich"],
         logIns: [{ method: "POST", path: "/api/auth/login", failed: [401] }],
-        sessionCookies: ["immich_access_token"],
-        source: "by the manual",
       },
     },
   );
@@ -127,9 +125,6 @@ const scale =
             "/signin",
           ],
           logIns: [{ method: "POST", path: "/signin/v1/identifier/_/logon", failed: [204] }],
-          // The log-in page sets this cookie; applications have tokens.
-          sessionCookies: ["__Secure-KKT"],
-          source: "by the manual",
         },
       },
     );
@@ -151,8 +146,6 @@ export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
           { method: "POST", path: "/identity/connect/token", failed: [400] },
           { method: "POST", path: "/admin", failed: [401] },
         ],
-        sessionCookies: ["VW_ADMIN"],
-        source: "by the manual",
       },
     },
   );
@@ -167,12 +160,11 @@ export const radicale = (): OneServer =>
     {
       // No setting names the public URL: links are paths.
       rows: [],
+      // Seen on Radicale 3.9.0.
       clients: {
         builtIn: ["/.well-known/caldav", "/.well-known/carddav"],
         withCredentials: ["/"],
         logIns: [{ method: "PROPFIND", path: "/", failed: [401] }],
-        sessionCookies: [],
-        source: "seen on Radicale 3.9.0",
       },
     },
   );
@@ -208,8 +200,6 @@ export const gitea = ({ settingsFile = "/etc/gitea/app.ini" }: GiteaOptions = {}
         // Git, for repositories at any path.
         withCredentials: ["/"],
         logIns: [{ method: "POST", path: "/user/login", failed: [200] }],
-        sessionCookies: ["i_like_gitea"],
-        source: "by the manual",
       },
     },
   );

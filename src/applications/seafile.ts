@@ -171,8 +171,6 @@ export function seafile(options: SeafileOptions): Seafile {
         { method: "POST", path: `${web}/api2/auth-token/`, failed: [400, 403] },
         { method: "PROPFIND", path: "/seafdav/", failed: [401] },
       ],
-      sessionCookies: ["sessionid"],
-      source: "by the manual",
     },
   };
 }

@@ -8,7 +8,7 @@ import type { ControlOutcome } from "../runtime/supervisor/control.js";
 import { problem } from "../model/serving.js";
 import { PACE_WINDOW_MS } from "../runtime/dispatch/paces.js";
 import type { Transfer } from "../runtime/dispatch/transfers.js";
-import { plural } from "../runtime/status/numberTexts.js";
+import { plural } from "../model/numberTexts.js";
 import type { ListedQuiesce, QuiesceRequest } from "../runtime/supervisor/listedPauses.js";
 import { LEASE_MS } from "../runtime/supervisor/pauseFile.js";
 import { printOutcome, withSocket } from "./controlOptions.js";

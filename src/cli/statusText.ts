@@ -1,7 +1,7 @@
 import type { Transfer } from "../runtime/dispatch/transfers.js";
 import type { ListedTransfer, Overview, OverviewServer } from "../runtime/status/overview.js";
-import { stateWords, troublesOf, wellText } from "../runtime/status/troubles.js";
-import { bytesText, countText, daysText, durationText, plural } from "../runtime/status/numberTexts.js";
+import { stateWords, faultsOf, wellText } from "../model/faults.js";
+import { bytesText, countText, daysText, durationText, plural } from "../model/numberTexts.js";
 import { tableText } from "./output.js";
 
 /**
@@ -30,7 +30,7 @@ export function statusText(overview: Overview, columns = Infinity): string {
 const EVENTS_MAX = 8;
 
 function troubles(overview: Overview): string[] {
-  const all = troublesOf(overview);
+  const all = faultsOf(overview);
   if (all.length === 0) return [`ok  ${wellText(overview)}\n`, "\n"];
   return [
     ...all.flatMap(({ level, text, fix }) => [

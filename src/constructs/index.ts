@@ -147,6 +147,13 @@ export {
   AlertRules,
   MetricsDashboard,
 } from "./monitoring.js";
+export {
+  type AlertRulesInput,
+  type DashboardInput,
+  renderAlertRules,
+  renderDashboard,
+  type ScrapeJob,
+} from "./monitoringFiles.js";
 export { StaticNetwork, type StaticNetworkProps } from "./network.js";
 export {
   type WebhookOptions,
@@ -204,16 +211,11 @@ export {
 export { type IVirtualServer, VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 // Types of the layer below that occur in props and members.
 export {
-  type AlertRulesInput,
   type AllowedPort,
   type Daemon,
-  type DashboardInput,
   DEFAULT_HOST_PATHS,
   type HostPaths,
   type NetworkInterface,
-  renderAlertRules,
-  renderDashboard,
-  type ScrapeJob,
   type UnitCommand,
   type UnitDocument,
   type UnitSection,

@@ -2,11 +2,16 @@ import { Aspects, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
 import { type Problem, problem } from "../model/index.js";
 import { isFilePath } from "../model/textRule.js";
-import { type AlertRulesInput, type DashboardInput, renderDashboard } from "../render/index.js";
-import { alertRulesProblems, alertRulesText } from "../render/metrics/alertRules.js";
 import { freeId } from "./constructIds.js";
 import type { IProxy } from "./proxyInterfaces.js";
 import { PROXY } from "./proxyScope.js";
+import {
+  type AlertRulesInput,
+  alertRulesProblems,
+  alertRulesText,
+  type DashboardInput,
+  renderDashboard,
+} from "./monitoringFiles.js";
 import { warn } from "./warn.js";
 import { localFile } from "./providers/local.js";
 import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";

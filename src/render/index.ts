@@ -10,8 +10,6 @@ export * from "./hostScripts.js";
 export * from "./hostSupport.js";
 export * from "./keepalived.js";
 export * from "./logRotation.js";
-export * from "./metrics/alertRules.js";
-export * from "./metrics/dashboard.js";
 export * from "./networkd.js";
 export * from "./nftables.js";
 export * from "./proxyConfig.js";

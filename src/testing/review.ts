@@ -4,7 +4,6 @@ import { hasTokens } from "../constructs/props/tokens.js";
 import type { ProxyConfig } from "../model/index.js";
 import { routesGraph } from "../model/review/routesGraph.js";
 import { routesMermaid } from "../render/routesMermaid.js";
-import { routesSvg } from "../render/routesSvg.js";
 import { type Openings, routesTable } from "../render/routesTable.js";
 import { proxyIn, renderProxyConfig } from "./proxyConfig.js";
 import { configGiven, constructGiven } from "./targets.js";
@@ -26,24 +25,16 @@ export function renderRoutes(target: ProxyConfig | IConstruct): string {
   return routesTable(config, openings);
 }
 
-/** A picture of all reachable paths, in two forms. */
-export interface RenderedGraph {
-  /** A Mermaid flowchart, which code hosts draw from a `mermaid` block. */
-  readonly mermaid: string;
-  /** An SVG document without external resources, for dark and light pages. */
-  readonly svg: string;
-}
-
 /**
  * A picture of the listeners, virtual servers and routes, and of the upstreams, directories and redirects of the
- * routes. The same config always results in the same text, byte for byte.
+ * routes: a Mermaid flowchart, which code hosts draw from a `mermaid` block. The same config always results in the same
+ * text, byte for byte.
  *
  * @param target a config, or a construct with one proxy
  * @throws ProblemError with every problem, if the host would refuse the config
  */
-export function renderGraph(target: ProxyConfig | IConstruct): RenderedGraph {
-  const graph = routesGraph(reviewed("renderGraph", target).config);
-  return { mermaid: routesMermaid(graph), svg: routesSvg(graph) };
+export function renderGraph(target: ProxyConfig | IConstruct): string {
+  return routesMermaid(routesGraph(reviewed("renderGraph", target).config));
 }
 
 interface Reviewed {

@@ -235,7 +235,7 @@ export class Application<
   }
 }
 
-const NO_CLIENTS = { withCredentials: [], logIns: [], sessionCookies: [] };
+const NO_CLIENTS = { withCredentials: [], logIns: [] };
 
 const OFFICE = choice("collabora", "onlyOffice");
 

@@ -94,8 +94,6 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
         }),
       ),
     ),
-    sessionCookies: required(listOf(text)),
-    source: text,
   }),
 };
 

@@ -23,7 +23,7 @@ import { PROXY_SERVICE_PROPS, type ProxyServiceProps } from "../proxyService.js"
 import { HOST_PATHS, REVERSE_PROXY_PROPS, type ReverseProxyProps } from "../reverseProxy.js";
 import { ACTIVATION_PROPS, type FrontEndActivationProps } from "./activationProps.js";
 import { type FrontEndFirewallProps, givenPartProblems } from "./parts.js";
-import { respondsToAnyName } from "./servers.js";
+import { isPageServed, respondsToAnyName } from "./servers.js";
 import {
   type OwnSiteOptions,
   type SiteOptions,
@@ -130,10 +130,12 @@ type At = (name: string) => string;
 
 /** @internal Options of an application beside none, and a page that nobody gets. */
 export function unusedProblems(
-  fit: Partial<SiteOptions & Pick<FrontEndProps, "application" | "defaultPage" | "additionalServerNames">>,
+  fit: Partial<
+    SiteOptions & Pick<FrontEndProps, "mode" | "application" | "defaultPage" | "additionalServerNames">
+  >,
   at: At,
 ): Problem[] {
-  const { application } = fit;
+  const { application, mode, rootRedirect } = fit;
   if (application === undefined) {
     const names = [
       ...Object.keys(SITE_OPTIONS),
@@ -150,9 +152,14 @@ export function unusedProblems(
       }),
     );
   }
-  if (fit.defaultPage === undefined || respondsToAnyName({ application: application.definition })) return [];
-  const more = { allowed: "the option with an application of several paths", fix: "Remove the option." };
-  const message = "is shown to nobody: requests for other names get 404";
+  const { definition } = application;
+  if (fit.defaultPage === undefined || isPageServed({ application: definition, mode, rootRedirect }))
+    return [];
+  const allowed = "the option with an application of several paths, and with an HTTP port";
+  const more = { allowed, fix: "Remove the option." };
+  const message = respondsToAnyName({ application: definition })
+    ? "is shown to nobody: there is no HTTP port, and `/` over https is not the page"
+    : "is shown to nobody: requests for other names get 404";
   return [problem("config.unknown-field", at("defaultPage"), message, more)];
 }
 

@@ -1,5 +1,6 @@
 import { Aspects } from "cdktf";
 import {
+  ANY_PLACE,
   type ApplicationDefinition,
   type ApplicationRoute,
   DEFAULT_SERVER,
@@ -206,6 +207,15 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
 export const respondsToAnyName = ({ name, application }: Pick<SiteInput, "name" | "application">): boolean =>
   name === undefined && application.ownNamesOnly !== true;
 
+/** @internal Whether a request gets the default server's page: over http, or at `/` where nothing else is. */
+export const isPageServed = ({
+  application,
+  mode,
+  rootRedirect = false,
+}: Pick<SiteInput, "application" | "rootRedirect"> & { readonly mode?: Mode }): boolean =>
+  respondsToAnyName({ application }) &&
+  (mode?.httpPort !== undefined || (!rootRedirect && !hasRoot(application, ANY_PLACE)));
+
 /** Adds a route for each path that the main route's path, as a text, does not cover. */
 function addRedirects(
   redirect: VirtualServer,
@@ -261,10 +271,13 @@ interface PageInput extends Pick<SiteInput, "page" | "application" | "routeRespo
   readonly expect: FrontEndExpectations;
 }
 
+const hasRoot = ({ routes }: ApplicationDefinition, place: PublicPlace): boolean =>
+  Object.values(routes(place)).some((route) => route!.path === "/");
+
 /** What responds to `/` where the application has no route for it. */
 function addPage(server: VirtualServer, { page: action, ...input }: PageInput): { readonly page?: Route } {
   const { application, place, routeResponseHeaders, expect } = input;
-  if (Object.values(application.routes(place)).some((route) => route!.path === "/")) return {};
+  if (hasRoot(application, place)) return {};
   const responseHeaders = routeResponseHeaders?.page;
   const props = { path: "/", match: "exact", action, responseHeaders, expect: expect.page } as const;
   return { page: server.addRoute("page", props) };

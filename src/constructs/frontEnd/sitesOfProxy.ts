@@ -8,7 +8,7 @@ import { refuse } from "../props/checks.js";
 import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { VirtualServer } from "../virtualServer.js";
 import type { FrontEndListeners } from "./parts.js";
-import { addDefaultServer, respondsToAnyName } from "./servers.js";
+import { addDefaultServer, isPageServed, respondsToAnyName } from "./servers.js";
 import { Site, takenNameProblems } from "./site.js";
 import type { OwnSiteOptions, SiteProps } from "./siteProps.js";
 
@@ -103,7 +103,8 @@ export abstract class SitesOfProxy<
     const site = this.add(new Site(this, "Site", { ...props, application }, page));
     this.ownSite = site;
     this.node.addValidation({ validate: () => takenNameProblems(site, this.proxy).map(formatProblem) });
-    return hasPage ? (defaultPage ?? renderDefaultPage(site.linked)) : undefined;
+    const isServed = isPageServed({ ...props, application: application.definition, mode: this.mode });
+    return isServed ? (defaultPage ?? renderDefaultPage(site.linked)) : undefined;
   }
 
   private add<U extends object, R extends object, S extends Construct>(site: Site<U, R, S>): Site<U, R, S> {

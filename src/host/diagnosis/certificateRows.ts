@@ -1,8 +1,9 @@
+import { certificateEnd, type CertificateLife } from "../../model/certificateEnd.js";
 import type { EngineRow } from "../../model/index.js";
 import type { AcmeFailure } from "../../runtime/acme/acmeHost.js";
 import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
 import type { Evidence } from "./evidence.js";
-import { explained, failure, ok, type Question, type Verdict } from "./verdict.js";
+import { explained, failure, ok, type Question, type Verdict, warning } from "./verdict.js";
 
 /**
  * Questions about certificates by ACME, asked only where a config has some. Each kind of failure has its own row; the
@@ -65,6 +66,8 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
   },
 ];
 
+const nears = (life: CertificateLife, now: number): boolean => certificateEnd(life, now) !== "later";
+
 /** A row about the last failures. */
 function kind(id: EngineRow, title: string, codes: readonly string[], cause: string): Question<EngineRow> {
   const ask = ({ certificates = [] }: Evidence): Verdict => {
@@ -81,8 +84,8 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
   const acme = certificates.filter(({ source }) => source !== "files");
   const now = Date.now();
   const lacking = acme.filter(
-    ({ source, notAfter, lastError, waitsFor }) =>
-      (source === "temporary" ? waitsFor === undefined : notAfter < now) || lastError !== undefined,
+    ({ source, lastError, waitsFor, ...one }) =>
+      (source === "temporary" ? waitsFor === undefined : nears(one, now)) || lastError !== undefined,
   );
   if (lacking.length === 0) return ok(...acme.map(described));
   const seen = lacking.map(described);
@@ -90,6 +93,8 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
   if (cause !== undefined) return explained(cause.id, ...seen);
   const failures = lacking.flatMap(({ lastError }) => lastError ?? []);
   if (failures.length > 0) return failure(failures[0]!.message, seen, fixText(failures));
+  if (lacking.every(({ source, notAfter }) => source !== "temporary" && notAfter >= now))
+    return warning("a certificate ends soon, and was not renewed", seen, "portico certificates renew");
   if (lacking.some(({ state }) => state === undefined))
     return failure(
       "the running proxy requests no certificate, because it has no directory to store the certificate in",

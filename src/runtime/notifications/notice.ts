@@ -1,3 +1,4 @@
+import { type FaultFacts, faultsOf } from "../../model/faults.js";
 import { printableValue } from "../../model/printable.js";
 
 /** A message for the operator. */
@@ -17,6 +18,14 @@ export interface Told extends Notice {
   /** When it began, in milliseconds since 1970. */
   readonly since: number;
 }
+
+/** The notices of faults. @param kind of notices; all others are for other checks */
+export const noticesOf = (kind: string, facts: FaultFacts): readonly Notice[] =>
+  faultsOf(facts, ({ notification }) => notification === kind).map(({ subject, text, fix }) => ({
+    key: `${kind}/${subject}`,
+    what: text,
+    fix: fix!,
+  }));
 
 /** Words of authorities, upstreams and root's commands may contain anything, and be of any length. */
 export function cleaned({ key, what, fix }: Notice): Notice {

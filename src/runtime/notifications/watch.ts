@@ -1,46 +1,8 @@
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { certificateEnd, daysLeftText } from "../../model/certificateEnd.js";
-import type { Notice } from "./notice.js";
+import { type Notice, noticesOf } from "./notice.js";
 
 /** Regular checks of the master, as notices. All functions are pure except `disksOf`, which reads the host's disks. */
-
-/** A certificate in service. Times are in milliseconds since 1970. */
-export interface WatchedCertificate {
-  readonly names: readonly string[];
-  readonly source: "files" | "acme" | "temporary";
-  readonly from: string;
-  readonly notBefore: number;
-  readonly notAfter: number;
-  readonly lastError?: { readonly message: string; readonly fix: string };
-}
-
-/** Certificates that end soon, or that an authority does not issue. */
-export function certificateNotices(
-  certificates: readonly WatchedCertificate[],
-  daysMax: number,
-  now: number,
-): readonly Notice[] {
-  return certificates.flatMap(({ names, source, from, notBefore, notAfter, lastError }) => {
-    const left = notAfter - now;
-    const waits = source === "temporary" && lastError !== undefined;
-    if (certificateEnd({ notBefore, notAfter }, now, daysMax) === "later" && !waits) return [];
-    const about = `the certificate of ${listOf(names)}`;
-    const failed = lastError === undefined ? "" : `; the last attempt failed: ${lastError.message}`;
-    const what = waits
-      ? `${from} has not issued ${about}; browsers get a temporary certificate${failed}`
-      : left <= 0
-        ? `${about} has expired${failed}`
-        : `${about} expires in ${daysLeftText(left)}, and was not renewed${failed}`;
-    const byFiles = `Renew ${from} on the host; portico then loads the new file without a reload.`;
-    const byAcme = "See `portico certificates`; `portico certificates renew` asks the authority again.";
-    const fix = lastError?.fix ?? (source === "files" ? byFiles : byAcme);
-    return [{ key: `certificate/${names.join(",").slice(0, 200)}`, what, fix }];
-  });
-}
-
-const listOf = ([first = "", ...others]: readonly string[]): string =>
-  others.length === 0 ? first : `${first} and ${others.length} more`;
 
 /** A server of an upstream that gets no requests, although it is not drained. */
 export interface DownServer {
@@ -62,11 +24,8 @@ export class DownTimes {
       const ms = now - known.since;
       if (ms < afterMs) return [];
       const minutes = Math.max(1, Math.round(ms / 60_000));
-      const cause = why === undefined ? "" : `: ${why}`;
-      const what = `upstream "${upstream}": its server ${url} has been down for ${minutes} min${cause}`;
-      const fix =
-        "Start the server, or find out why it does not respond; `portico upstreams` shows all servers.";
-      return [{ key, what, fix }];
+      const server = { url, state: "down", failures: 0, why, minutes } as const;
+      return noticesOf("upstream", { upstreams: [{ name: upstream, servers: [server] }] });
     });
     for (const [key, { last }] of this.seen) if (now - last > FORGET_MS) this.seen.delete(key);
     return notices;
@@ -84,17 +43,8 @@ export interface WatchedDisk {
 }
 
 /** Disks with less room than they should have. */
-export function diskNotices(disks: readonly WatchedDisk[], percentMin: number): readonly Notice[] {
-  return disks.flatMap(({ path, freeBytes, freeInodes }) => {
-    const free = Math.min(freeBytes, freeInodes);
-    if (free * 100 >= percentMin) return [];
-    const of = freeBytes <= freeInodes ? "its bytes" : "its inodes";
-    const what = `the disk of ${path} is nearly full: ${(free * 100).toFixed(1)} % of ${of} are free`;
-    const fix =
-      "Free space: remove old logs or caches, or use a larger disk. On a full disk, log lines and new certificates are lost.";
-    return [{ key: `disk/${path}`, what, fix }];
-  });
-}
+export const fullDisks = (disks: readonly WatchedDisk[], percentMin: number): readonly WatchedDisk[] =>
+  disks.filter(({ freeBytes, freeInodes }) => Math.min(freeBytes, freeInodes) * 100 < percentMin);
 
 /**
  * The disks of these files and directories, each once; for a missing path, the disk of the nearest existing directory.
@@ -136,10 +86,8 @@ export class WorkerEnds {
     this.ends = this.ends.filter(({ at }) => Math.abs(now - at) < LOOP_MS);
     const last = this.ends.at(-1);
     if (last === undefined || this.ends.length < LOOP_ENDS) return [];
-    const what = `workers end repeatedly: ${this.ends.length} in the last ${LOOP_MS / 60_000} minutes; the last one ${last.how}`;
-    const fix =
-      "Read the error log and `journalctl -u portico`; the requests of a worker that ends are lost.";
-    return [{ key: "worker/restarts", what, fix }];
+    const workerEnds = { count: this.ends.length, minutes: LOOP_MS / 60_000, last: last.how };
+    return noticesOf("worker", { workerEnds });
   }
 }
 

@@ -11,8 +11,8 @@ import type {
   TopologyEdge,
   Traffic,
 } from "./overview.js";
-import { stateWords, troublesOf, wellText } from "./troubles.js";
-import { bytesText, countText, daysText, durationText, plural, timeText } from "./numberTexts.js";
+import { stateWords, faultsOf, wellText } from "../../model/faults.js";
+import { bytesText, countText, daysText, durationText, plural, timeText } from "../../model/numberTexts.js";
 
 /** The page's own files, relative to the page. */
 export interface PageLinks {
@@ -63,7 +63,7 @@ ${topologyMap(topology)}
 }
 
 function title(overview: Overview): string {
-  const troubles = troublesOf(overview);
+  const troubles = faultsOf(overview);
   return troubles.length === 0
     ? `Portico: ${wellText(overview)}`
     : `Portico: ${plural(troubles.length, "trouble")}`;
@@ -75,7 +75,7 @@ function about({ version, at, since, generation, workers, listeners }: Overview)
 
 /** Whether all is well, in one place; spoken when it changes. */
 function standing(overview: Overview): Markup {
-  const troubles = troublesOf(overview);
+  const troubles = faultsOf(overview);
   const list = troubles.map(
     ({ level, text, fix }) =>
       markup`<li class="${level}"><span class="hidden">${level === "error" ? "Error: " : "Warning: "}</span>${text}.${fix !== undefined && markup` <span class="sub">${fix}</span>`}</li>`,
@@ -189,8 +189,8 @@ const weight = (requests: number): number => Math.min(3, Math.max(1, Math.floor(
 function drawn({ node, x, y, width, height }: Box, trouble: boolean): Markup {
   const round = node.kind === "listener" ? 12 : 5;
   const lines = node.lines.map((line, i) => {
-    const style = i === 0 || node.kind === "server" ? "" : "more";
-    return markup`<text class="${style}" x="${x + PAD}" y="${y + PAD / 2 + 13 + i * LINE}">${cut(line)}</text>`;
+    const isMore = i > 0 && node.kind !== "server";
+    return markup`<text${isMore && markup` class="more"`} x="${x + PAD}" y="${y + PAD / 2 + 13 + i * LINE}">${cut(line)}</text>`;
   });
   return markup`<g class="node ${node.kind}${trouble && " trouble"}"><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="${round}"/>${lines}</g>`;
 }
@@ -213,7 +213,8 @@ function topologyWords({ columns, edges }: Topology): readonly string[] {
 }
 
 /** A column is at least as wide as its longest word, so one that no column has room for is broken anywhere. */
-const wrap = (text: string): string => (/\S{49}/.test(text) ? " long" : "");
+const isLong = (text: string): boolean => /\S{49}/.test(text);
+const LONG = markup` class="long"`;
 
 // The tables of the page. Each has a caption, and a text for an empty table.
 
@@ -221,7 +222,7 @@ function transfersTable({ transfers, moreTransfers }: Overview): Markup {
   if (transfers.length === 0) return markup`<p class="none">Nothing is being transferred.</p>`;
   const rows = transfers.map(
     (one) => markup`<tr role="row" data-key="${one.pid}-${one.id}">
-<th role="rowheader" scope="row"><span class="what">${arrow(one.kind)}<span class="path${wrap(one.path + (one.file ?? ""))}">${one.path}${one.file !== undefined && markup`<b>${one.file}</b>`}</span></span>
+<th role="rowheader" scope="row"><span class="what">${arrow(one.kind)}<span class="path${isLong(one.path + (one.file ?? "")) && " long"}">${one.path}${one.file !== undefined && markup`<b>${one.file}</b>`}</span></span>
 <span class="sub">${[one.method, one.client, one.program].filter((text) => text !== "").join(" · ")}</span></th>
 <td role="cell" class="progress">${progress(one)}</td>
 <td role="cell" class="number">${bytesText(one.bytesPerSecond)}/s</td>
@@ -256,8 +257,8 @@ function upstreamsTable(upstreams: readonly OverviewUpstream[]): Markup {
   const rows = upstreams.flatMap(({ name, servers }) =>
     servers.map(
       (one, i) => markup`<tr role="row" data-key="${name} ${one.url}">
-<th role="rowheader" scope="row" class="${wrap(name)}">${i === 0 ? name : markup`<span class="hidden">${name}</span>`}</th>
-<td role="cell" class="url${wrap(one.url + (one.why ?? ""))}">${one.url}${one.backup && markup` <span class="sub">backup</span>`}${one.why !== undefined && markup`<span class="sub why">${one.why}</span>`}</td>
+<th role="rowheader" scope="row"${isLong(name) && LONG}>${i === 0 ? name : markup`<span class="hidden">${name}</span>`}</th>
+<td role="cell" class="url${isLong(one.url + (one.why ?? "")) && " long"}">${one.url}${one.backup && markup` <span class="sub">backup</span>`}${one.why !== undefined && markup`<span class="sub why">${one.why}</span>`}</td>
 <td role="cell">${serverState(one)}</td>
 <td role="cell" class="number wide">${one.inProgress ?? "–"}</td>
 </tr>`,
@@ -293,7 +294,7 @@ function certificatesTable(certificates: readonly OverviewCertificate[]): Markup
       end,
       problem,
     }) => markup`<tr data-key="${names.join(" ")} ${listeners.join(" ")}">
-<th scope="row" class="${wrap(`${names.join(" ")} ${problem?.message}`)}">${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX && ` and ${names.length - NAMES_MAX} more`}<span class="sub">${source === "temporary" ? "temporary, by " : "by "}${issuer}</span>${problem !== undefined && markup`<span class="sub why">${problem.message}. ${problem.fix}</span>`}</th>
+<th scope="row"${isLong(`${names.join(" ")} ${problem?.message}`) && LONG}>${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX && ` and ${names.length - NAMES_MAX} more`}<span class="sub">${source === "temporary" ? "temporary, by " : "by "}${issuer}</span>${problem !== undefined && markup`<span class="sub why">${problem.message}. ${problem.fix}</span>`}</th>
 <td><span class="state ${problem !== undefined && end === "later" ? "warn" : ENDS[end]}">${daysLeft < 0 ? "ended" : "ends"} ${daysText(daysLeft)}</span><span class="sub"><time datetime="${new Date(notAfter).toISOString()}">${timeText(notAfter).slice(0, 10)}</time></span></td>
 </tr>`,
   );

@@ -1,8 +1,11 @@
 import { X509Certificate } from "node:crypto";
 import type { AcmeFailure, CertificateStatus } from "../acme/acmeHost.js";
+import { certificateEnd } from "../../model/certificateEnd.js";
+import { DAY_MS } from "../../model/duration.js";
 import { printableName, printableValue } from "../../model/printable.js";
 import { certificatePlaces } from "../load/wantedCertificates.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
+import type { OverviewCertificate } from "../status/overview.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
 
 /** A certificate that a running master serves, and its state. Times are in milliseconds since 1970. */
@@ -56,6 +59,18 @@ export function listCertificates(
     }
   }
   return [...listed.values()];
+}
+
+/** What a certificate's readers see of it. */
+export function certificateState(
+  { names, listeners, issuer, source, notBefore, notAfter, lastError }: ListedCertificate,
+  at: number,
+  soonDays?: number,
+): OverviewCertificate {
+  const daysLeft = Math.floor((notAfter - at) / DAY_MS);
+  const end = certificateEnd({ notBefore, notAfter }, at, soonDays);
+  const problem = lastError && { message: lastError.message, fix: lastError.fix };
+  return { names, listeners, issuer, source, notAfter, daysLeft, end, ...(problem && { problem }) };
 }
 
 /** Subject alternative names, without their kinds. */

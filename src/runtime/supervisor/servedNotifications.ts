@@ -2,12 +2,12 @@ import { dirname, join } from "node:path";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 import { credentials } from "../load/credentials.js";
 import { type LoadedConfig, logPaths } from "../load/loadConfig.js";
-import type { Notice } from "../notifications/notice.js";
+import { type Notice, noticesOf } from "../notifications/notice.js";
 import type { Notifier } from "../notifications/notifier.js";
 import type { DownTimes, WorkerEnds } from "../notifications/watch.js";
+import { certificateState } from "./certificateList.js";
 import type { ControlOutcome } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
-import { problemLine } from "./masterReport.js";
 import type { CertificateManager } from "./certificateManager.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 
@@ -74,11 +74,9 @@ export class ServedNotifications {
   }
 
   /** A reload or an upgrade was refused. */
-  refused(verdict: string, problems: readonly Problem[]): void {
-    const [first] = problems;
-    const what = `${verdict}${first === undefined ? "" : `: ${problemLine({ ...first, fix: "" }).replace(/; $/, "")}`}`;
-    const fix = first?.fix ?? "Read the error log.";
-    this.notifier?.raise({ key: "reload/refused", what, fix });
+  refused(message: string, problems: readonly Problem[]): void {
+    for (const notice of noticesOf("reload", { events: [{ level: "error", message, problems }] }))
+      this.notifier?.raise(notice);
   }
 
   /** A reload went well. */
@@ -95,8 +93,8 @@ export class ServedNotifications {
   /** Notifies that an activation was rolled back, as its command reports. */
   rolledBack(reason: string, fix: string): ControlOutcome {
     if (this.notifier === undefined) return { ok: false, problems: [nobody()] };
-    const what = `an activation was rolled back, and the host is as it was before: ${reason}`;
-    this.notifier.happened({ key: `activation/${reason.slice(0, 200)}`, what, fix });
+    for (const notice of noticesOf("activation", { rolledBack: { reason, fix } }))
+      this.notifier.happened(notice);
     return { ok: true, value: { message: "it will be told", warnings: [] } };
   }
 
@@ -140,16 +138,19 @@ export class ServedNotifications {
   }
 
   private async watchHost(): Promise<void> {
-    const { certificateNotices, diskNotices, disksOf } = await import("../notifications/watch.js");
+    const { disksOf, fullDisks } = await import("../notifications/watch.js");
     const { config } = this.master.loaded();
     const { notifications } = config;
     if (notifications === undefined) return;
     await this.watchWorkers();
-    const { certificates = [] } = this.master.certificates.list();
-    const ending = certificateNotices(certificates, notifications.certificateDays, Date.now());
-    this.notifier?.observe("certificate", ending);
+    const listed = this.master.certificates.list().certificates ?? [];
+    const certificates = listed.map((one) =>
+      certificateState(one, Date.now(), notifications.certificateDays),
+    );
+    this.notifier?.observe("certificate", noticesOf("certificate", { certificates }));
     const disks = await disksOf(this.places(config));
-    this.notifier?.observe("disk", diskNotices(disks, notifications.diskFreePercentMin));
+    const full = fullDisks(disks, notifications.diskFreePercentMin);
+    this.notifier?.observe("disk", noticesOf("disk", { fullDisks: full }));
   }
 
   private async watchWorkers(): Promise<void> {

@@ -1,5 +1,3 @@
-import { DAY_MS } from "../../model/duration.js";
-import { certificateEnd } from "../../model/certificateEnd.js";
 import {
   hasSeveral,
   type Problem,
@@ -16,9 +14,9 @@ import type { PauseOrder } from "../dispatch/pauses.js";
 import { type SeenTransfers, TRANSFERS_MAX } from "../dispatch/transfers.js";
 import { type AskedStatus, partOfQuery, STATUS_POLICY, type StatusResponse } from "../status/asked.js";
 import { keyOf } from "../listen/sockets.js";
-import type { ListedTransfer, Overview, OverviewCertificate, OverviewUpstream } from "../status/overview.js";
-import { timeText } from "../status/numberTexts.js";
-import type { ListedCertificate } from "./certificateList.js";
+import type { ListedTransfer, Overview, OverviewUpstream } from "../status/overview.js";
+import { timeText } from "../../model/numberTexts.js";
+import { certificateState, type ListedCertificate } from "./certificateList.js";
 import type { MasterLog } from "./masterLog.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
@@ -192,7 +190,7 @@ export class ServedOverview {
       moreTransfers: more,
       upstreams,
       certificates: (sources.certificates.list().certificates ?? []).map((one) => ({
-        ...certificateOf(one, at),
+        ...certificateState(one, at, config.notifications?.certificateDays),
         ...sitesIn(config, serversWithName(config, one.names)),
       })),
       pauses: pausesOf(sources.pauses.order),
@@ -242,15 +240,6 @@ function mostActive(seen: readonly SeenBy[]): {
 }
 
 const SHOWN_MAX = 2 * TRANSFERS_MAX;
-
-function certificateOf(listed: ListedCertificate, at: number): OverviewCertificate {
-  const { names, listeners, issuer, source, notAfter, lastError } = listed;
-  const daysLeft = Math.floor((notAfter - at) / DAY_MS);
-  const end = certificateEnd(listed, at);
-  const problem =
-    lastError === undefined ? {} : { problem: { message: lastError.message, fix: lastError.fix } };
-  return { names, listeners, issuer, source, notAfter, daysLeft, end, ...problem };
-}
 
 function pausesOf({ maintenance, quiesce }: PauseOrder): string[] {
   return [

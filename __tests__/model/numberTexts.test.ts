@@ -1,4 +1,4 @@
-import { bytesText, countText, daysText, durationText } from "../../src/runtime/status/numberTexts.js";
+import { bytesText, countText, daysText, durationText } from "../../src/model/numberTexts.js";
 
 test.each([
   [0, "0 B"],
