@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
+import { loadAccessLists } from "./accessLists.js";
 import { checkAuthorityFiles } from "./authorityFiles.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
@@ -7,6 +8,7 @@ import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { parseConfig, parseConfigText } from "../../model/config/parse.js";
 import { pageProblems } from "../../model/config/errorPageChecks.js";
 import {
+  type AccessLists,
   type AccessLogConfig,
   ERROR_PAGE_BYTES_MAX,
   type ErrorLogConfig,
@@ -93,6 +95,11 @@ export interface LoadedConfig {
    * @default - no upstream uses such cookies
    */
   readonly cookieKey?: string | undefined;
+  /**
+   * Contents of the lists of access policies, by file.
+   * @default - no policy names a file
+   */
+  readonly accessLists?: AccessLists;
   /** Findings that do not prevent serving. */
   readonly warnings: readonly Problem[];
 }
@@ -112,7 +119,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
   const { expiry = "problem" } = options;
   const find = await credentials();
-  const [tls, upstreams, tickets, fields, pages, authorities, notified, directories, logs] =
+  const [tls, upstreams, tickets, fields, pages, authorities, notified, access, directories, logs] =
     await Promise.all([
       loadTlsFiles(config, expiry, issued),
       loadUpstreamTls(config, expiry, find),
@@ -121,6 +128,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       loadErrorPages(config),
       checkAuthorityFiles(config, find),
       checkNotificationFiles(config, find),
+      loadAccessLists(config),
       directoryProblems(config),
       options.logToStderr === true ? [] : logProblems(config, tolerant),
     ]);
@@ -132,6 +140,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...pages.problems,
     ...authorities.problems,
     ...notified.problems,
+    ...access.problems,
     ...directories,
     ...(tolerant ? [] : logs),
   ];
@@ -152,6 +161,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       ...{ config: pages.config, givenLimits, fieldValues: fields.values },
       ...{ tls: tls.files, upstreamTls: upstreams.contents },
       ...{ cookieKey: await cookieKey(config, tickets?.secret), warnings, ...secret },
+      ...(access.lists === undefined ? {} : { accessLists: access.lists }),
     },
   };
 }
@@ -198,6 +208,16 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
         ...(dns === undefined ? {} : { dns: withDnsFiles(dns, (path) => join(root, path)) }),
       };
     }),
+    ...(config.accessPolicies === undefined
+      ? {}
+      : {
+          accessPolicies: Object.fromEntries(
+            Object.entries(config.accessPolicies).map(([name, one]) => [
+              name,
+              pathsBelow(root, one, "denyFile"),
+            ]),
+          ),
+        }),
     ...(config.notifications === undefined
       ? {}
       : {
