@@ -132,6 +132,7 @@ function whyUrl(
     target: rest!.startsWith("/") ? rest! : `/${rest}`,
     method,
     bodyBytes: -1,
+    client: resolved.clientAddress,
   });
   output.out(
     asJson === true

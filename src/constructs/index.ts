@@ -1,3 +1,4 @@
+export { Access, type AccessOption, type AccessPolicy } from "./access.js";
 export type {
   AcmeDnsOptions,
   AcmeOptions,
@@ -46,6 +47,7 @@ export {
   type OneServerApplication,
   type RedirectApplication,
   type StaticFilesApplication,
+  type VaultwardenApplication,
   Application,
 } from "./application/application.js";
 export type { CustomApplication } from "./application/customApplication.js";

@@ -39,6 +39,7 @@ import {
   selfSignedHstsProblems,
   withoutForce,
 } from "./responseHeaders.js";
+import type { NamedAccess } from "./access.js";
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -66,6 +67,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
   readonly tlsFiles?: TlsFiles;
   /** @internal Site in the config; undefined if the virtual server is one of its own. */
   site?: string;
+  /** @internal Who may use its routes; undefined for those whom the front end lets in. */
+  access?: NamedAccess;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
 
@@ -86,6 +89,11 @@ export class VirtualServer extends Construct implements IVirtualServer {
     this.reachedThrough = props.listeners;
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls, this);
+  }
+
+  /** @internal Who may use routes without `access` of their own. */
+  get outerAccess(): NamedAccess | undefined {
+    return this.access ?? proxyOf(this).access;
   }
 
   get listeners(): readonly IListener[] {

@@ -1,3 +1,4 @@
+import { ACCESS, type AccessOption, accessOptionProblems } from "../access.js";
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS } from "../../render/index.js";
@@ -43,6 +44,7 @@ export class ContainerFrontEnd<
     refuseProps(this, props, withMembers(props, CONTAINER_FRONT_END_PROPS), (fit) => [
       ...unusedProblems(fit, at),
       ...siteProblems(fit, at, true),
+      ...accessOptionProblems(at("access"), fit.access),
       ...namesProblems(at("serverNames"), fit.serverNames ?? [], true),
       ...(fit.application !== undefined && (fit.serverNames ?? []).length === 0
         ? [noName(at("serverNames"))]
@@ -86,6 +88,12 @@ export interface ContainerFrontEndProps<
    * @default - see ContainerProxy
    */
   readonly proxy?: ContainerProxyProps;
+  /**
+   * Who may come in, by the client's address, to every site and to the page for other names. ACME challenges and the
+   * redirect to https stay open. `access` of a site or a route takes its place.
+   * @default - everyone
+   */
+  readonly access?: AccessOption;
 }
 
 const CONTAINER_FRONT_END_PROPS: PropTable<ContainerFrontEndProps> = {
@@ -95,6 +103,7 @@ const CONTAINER_FRONT_END_PROPS: PropTable<ContainerFrontEndProps> = {
   ...SITE_OPTIONS,
   defaultPage: text,
   proxy: fields(PROXY_SETTINGS),
+  access: ACCESS,
 };
 
 const namesOfNothing = (path: string): Problem =>

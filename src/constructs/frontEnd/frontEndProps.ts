@@ -1,6 +1,7 @@
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import type { HostPaths } from "../../render/index.js";
+import { ACCESS, type AccessOption, accessOptionProblems } from "../access.js";
 import { FIREWALL_PROPS } from "../firewall.js";
 import { HOST_PROPS, type HostProps, type IHost } from "../host.js";
 import type { Mode } from "../mode.js";
@@ -88,6 +89,12 @@ export interface FrontEndProps<
    */
   readonly activation?: FrontEndActivationProps;
   /**
+   * Who may come in, by the client's address, to every site and to the page for other names. ACME challenges and the
+   * redirect to https stay open. `access` of a site or a route takes its place.
+   * @default - everyone
+   */
+  readonly access?: AccessOption;
+  /**
    * Whether to add Terraform outputs: URL, DNS records to create, ports to forward, exposed ports, and loopback
    * ports.
    * @default false
@@ -111,6 +118,7 @@ export const FRONT_END_PROPS: PropTable<FrontEndProps> = {
     without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory", "acceptLockOut"),
   ),
   activation: fields(ACTIVATION_PROPS),
+  access: ACCESS,
   outputs: flag,
 };
 
@@ -120,6 +128,7 @@ export function refuseFrontEnd(construct: Construct, props: FrontEndProps): void
   refuseProps(construct, props, withMembers(props, FRONT_END_PROPS), (fit) => [
     ...unusedProblems(fit, at),
     ...siteProblems(fit, at, false),
+    ...accessOptionProblems(at("access"), fit.access),
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
     ...hostPathProblems(fit.paths, at("paths")),
     ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),

@@ -8,6 +8,7 @@ import { FURTHER_NAME, nameRule } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
 import type { Application } from "../application/application.js";
 import type { RouteResponseFields, UpstreamOverrides } from "../application/members.js";
+import { ACCESS, type AccessOption, accessOptionProblems } from "../access.js";
 import { type ErrorPage, PAUSE_RESPONSE } from "../errorPage.js";
 import { serverOptionProblems } from "../props/checks.js";
 import { fieldsOf, kindsOf } from "../props/fieldTable.js";
@@ -109,6 +110,12 @@ export interface SiteProps<
    * certified holds up no other site; the first site has that of the listeners. Files of the mode are for all sites.
    */
   readonly tls?: TlsMaterial;
+  /**
+   * Who may come in, by the client's address; `"open"` for everyone. It takes the place of `access` of the front end, as a
+   * whole; the redirect to https stays open.
+   * @default - those whom the front end lets in
+   */
+  readonly access?: AccessOption;
 }
 
 const UPSTREAM_CHANGES = fields<Partial<UpstreamProps>>(partial(UPSTREAM_PROPS));
@@ -130,6 +137,7 @@ const SITE_PROPS: PropTable<SiteProps> = {
   serverNames: required(listOf(text)),
   application: required(APPLICATION),
   tls: TLS_MATERIAL,
+  access: ACCESS,
   ...SITE_OPTIONS,
 };
 
@@ -159,6 +167,7 @@ export function refuseSite(site: Construct, props: SiteProps, inContainer: boole
   const at = (name: string): string => `${site.node.path}.${name}`;
   refuseProps(site, props, withMembers(props, SITE_PROPS), (fit) => [
     ...siteProblems(fit, at, inContainer),
+    ...accessOptionProblems(at("access"), fit.access),
     ...namesProblems(at("serverNames"), fit.serverNames ?? [], true),
     ...(fit.serverNames?.length === 0 ? [noName(at("serverNames"))] : []),
   ]);
