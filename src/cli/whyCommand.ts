@@ -209,6 +209,7 @@ function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly St
     listener: config.listeners.some(({ name }) => name === request.listener) ? request.listener : undefined,
     bodyBytes: request.bodyBytes,
     headers: ["User-Agent", request.userAgent ?? ""],
+    client: request.client,
   });
   const [now, then] = [
     `${match?.server.name}/${match?.route?.name ?? "none"}`,
