@@ -32,12 +32,12 @@ function frontEnd(props: { access?: AccessOption; vault?: AccessOption } = {}) {
 test("without access a config has no policies, but those of applications' manuals", () => {
   const { stack, status } = frontEnd();
   expect(renderProxyConfig(stack).accessPolicies).toEqual({
-    "vault/vault-admin": { allow: Access.localNetworks(), refusal: 403 },
+    "vault/admin": { allow: Access.localNetworks(), refusal: 403 },
   });
   expect(status("https://www.example.org/")).toEqual(["proxy", undefined]);
   expect(status("https://vault.example.org/")).toEqual(["proxy", undefined]);
-  expect(status("https://vault.example.org/%61dmin/users")).toEqual([403, "vault/vault-admin"]);
-  expect(status("https://vault.example.org/admin", "192.168.1.5")).toEqual(["proxy", "vault/vault-admin"]);
+  expect(status("https://vault.example.org/%61dmin/users")).toEqual([403, "vault/admin"]);
+  expect(status("https://vault.example.org/admin", "192.168.1.5")).toEqual(["proxy", "vault/admin"]);
 });
 
 test("the nearest policy applies as a whole, and resolve says where it came from", () => {

@@ -6,7 +6,7 @@ import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { freePort } from "../../testkit/ports.js";
-import { eventually, nextEvent } from "../../testkit/waiting.js";
+import { eventually } from "../../testkit/waiting.js";
 
 /** Whom access policies refuse, on the wire. */
 
@@ -97,7 +97,7 @@ test("a refusal may be a 404, or no response at all; other streams of the connec
   );
   const client = await connectTo(front.plainPort);
   client.send(head("/silent", STRANGER));
-  await client.ended;
+  await client.until((peer) => peer.ended || peer.closed);
   expect(client.received).toBe("");
   const session = connectHttp2(front.securePort);
   const [silent, open] = await Promise.all(
@@ -113,10 +113,10 @@ test("no 100 and no upgrade comes before the judgement, and the connection serve
   client.send(`${upload}Expect: 100-continue\r\n\r\n`);
   await eventually(() => client.received.includes("</html>"));
   expect(client.received).toMatch(/^HTTP\/1\.1 403 /);
-  client.close();
+  client.socket.destroy();
   const next = await connectTo(front.plainPort);
   next.send(`${upload}\r\nhello${head("/x", STRANGER, "Connection: close\r\n")}`);
-  await next.ended;
+  await next.until((peer) => peer.ended || peer.closed);
   expect(next.received.match(/^HTTP\/1\.1 \d+/gm)).toEqual(["HTTP/1.1 403", "HTTP/1.1 200"]);
   expect(asked).toEqual(["GET /x HTTP/1.1"]);
   const socket =
