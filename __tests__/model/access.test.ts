@@ -1,4 +1,4 @@
-import { AccessGuards } from "../../src/model/access/guard.js";
+import { AccessGuards } from "../../src/model/config/accessGuard.js";
 import { AddressSet } from "../../src/model/access/addressSet.js";
 import { decide, RequestMatcher } from "../../src/model/decision.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";

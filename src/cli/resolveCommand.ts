@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { printableValue } from "../model/printable.js";
 import { type Problem, ProblemError } from "../model/problem.js";
-import { NO_RESPONSE } from "../model/access/judge.js";
+import { NO_RESPONSE } from "../model/config/accessJudge.js";
 import { EXAMPLE_CLIENT, type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { WINDOWS_DRIVES } from "../host/diagnosis/decisionSteps.js";
 import { readDocument, sourceOf } from "./document.js";

@@ -8,8 +8,8 @@ import { any, type PropKind } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
 
 /**
- * Who may come in, by the client's address. The policy nearest to a route applies as a whole: that of the route, else that
- * of the site, else that of the front end. See docs/access.md.
+ * A policy. The one nearest to a route applies as a whole: that of the route, else that of the site, else that of the front
+ * end. See docs/access.md.
  */
 export interface AccessPolicy extends InputOf<typeof accessPolicy> {}
 

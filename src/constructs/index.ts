@@ -45,6 +45,7 @@ export {
   type NextcloudRoutes,
   type FileSyncApplication,
   type OneServerApplication,
+  type OneServerRoutes,
   type RedirectApplication,
   type StaticFilesApplication,
   type VaultwardenApplication,
@@ -108,7 +109,7 @@ export { FrontEnd } from "./frontEnd/frontEnd.js";
 export type { FrontEndProps } from "./frontEnd/frontEndProps.js";
 export type { PathApplication, PathApplicationProps } from "./frontEnd/pathApplication.js";
 export type { Site } from "./frontEnd/site.js";
-export type { OwnSiteOptions, SiteOptions, SiteProps } from "./frontEnd/siteProps.js";
+export type { FrontEndAccess, OwnSiteOptions, SiteOptions, SiteProps } from "./frontEnd/siteProps.js";
 export type { SitesOfProxy } from "./frontEnd/sitesOfProxy.js";
 export type {
   FileSyncUpstreams,

@@ -77,7 +77,8 @@ export type NextcloudRoutes = ApplicationMembers<
 
 /** An application of one server at `/`. */
 export type OneServerApplication = Application<ApplicationMembers<Upstream, "web">, OneServerRoutes>;
-type OneServerRoutes = ApplicationMembers<Route, "web">;
+/** The routes of such an application. */
+export type OneServerRoutes = ApplicationMembers<Route, "web">;
 
 /** Vaultwarden: its administration page has a route of its own, which only local networks may use. */
 export type VaultwardenApplication = Application<

@@ -1,4 +1,4 @@
-import { ACCESS, type AccessOption, accessOptionProblems } from "../access.js";
+import { ACCESS, accessOptionProblems } from "../access.js";
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS } from "../../render/index.js";
@@ -17,6 +17,7 @@ import {
   namesProblems,
   noName,
   SITE_OPTIONS,
+  type FrontEndAccess,
   type OwnSiteOptions,
   siteProblems,
   withMembers,
@@ -72,7 +73,8 @@ export interface ContainerFrontEndProps<
   Upstreams extends object = object,
   Routes extends object = object,
   Settings extends Construct = Construct,
-> extends OwnSiteOptions<Upstreams, Routes, Settings> {
+>
+  extends OwnSiteOptions<Upstreams, Routes, Settings>, FrontEndAccess {
   /**
    * Plain HTTP or TLS. The mode's ports are the public ports; the containers listen on other ports. The default
    * `material` is `TlsMaterial.fromSecret()`.
@@ -88,12 +90,6 @@ export interface ContainerFrontEndProps<
    * @default - see ContainerProxy
    */
   readonly proxy?: ContainerProxyProps;
-  /**
-   * Who may come in, by the client's address, to every site and to the page for other names. ACME challenges and the
-   * redirect to https stay open. `access` of a site or a route takes its place.
-   * @default - everyone
-   */
-  readonly access?: AccessOption;
 }
 
 const CONTAINER_FRONT_END_PROPS: PropTable<ContainerFrontEndProps> = {

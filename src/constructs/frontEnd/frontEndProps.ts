@@ -1,7 +1,7 @@
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import type { HostPaths } from "../../render/index.js";
-import { ACCESS, type AccessOption, accessOptionProblems } from "../access.js";
+import { ACCESS, accessOptionProblems } from "../access.js";
 import { FIREWALL_PROPS } from "../firewall.js";
 import { HOST_PROPS, type HostProps, type IHost } from "../host.js";
 import type { Mode } from "../mode.js";
@@ -26,6 +26,7 @@ import { ACTIVATION_PROPS, type FrontEndActivationProps } from "./activationProp
 import { type FrontEndFirewallProps, givenPartProblems } from "./parts.js";
 import { respondsToAnyName } from "./servers.js";
 import {
+  type FrontEndAccess,
   type OwnSiteOptions,
   type SiteOptions,
   namesProblems,
@@ -42,7 +43,8 @@ export interface FrontEndProps<
   Upstreams extends object = object,
   Routes extends object = object,
   Settings extends Construct = Construct,
-> extends OwnSiteOptions<Upstreams, Routes, Settings> {
+>
+  extends OwnSiteOptions<Upstreams, Routes, Settings>, FrontEndAccess {
   /** The host: a `Host`, a construct of your own that is one (`IHost`), or props to make one. */
   // An `IHost` has what its props need. Of a union of both, editors show no text for what both have.
   readonly host: HostProps;
@@ -88,12 +90,6 @@ export interface FrontEndProps<
    * @default - with a delivery over ssh, an activation that edits no settings; with a local delivery, no activation
    */
   readonly activation?: FrontEndActivationProps;
-  /**
-   * Who may come in, by the client's address, to every site and to the page for other names. ACME challenges and the
-   * redirect to https stay open. `access` of a site or a route takes its place.
-   * @default - everyone
-   */
-  readonly access?: AccessOption;
   /**
    * Whether to add Terraform outputs: URL, DNS records to create, ports to forward, exposed ports, and loopback
    * ports.

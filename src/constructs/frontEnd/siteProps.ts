@@ -72,6 +72,16 @@ export interface SiteOptions<Upstreams extends object = object, Routes extends o
   readonly rootRedirect?: boolean;
 }
 
+/** Who may come in at a front end. */
+export interface FrontEndAccess {
+  /**
+   * Who may come in, by the client's address, to every site and to the page for other names. ACME challenges and the
+   * redirect to https stay open. `access` of a site or a route takes its place.
+   * @default - everyone
+   */
+  readonly access?: AccessOption;
+}
+
 /** Options of the front end's own application, whose site has the host's names, or in containers `serverNames`. */
 export interface OwnSiteOptions<
   Upstreams extends object = object,

@@ -4,15 +4,22 @@ import {
   normalisePath,
   type ProxyConfig,
   refusalStatus,
+  type RouteConfig,
 } from "../../model/index.js";
-import { status } from "./expectation.js";
-import type { ExpectedResponse } from "./expectedResponses.js";
+import { type Expectation, status } from "./expectation.js";
+
+/** A row of expected responses, as far as it matters here. */
+interface Row {
+  readonly request: { readonly address: string; readonly path: string };
+  readonly route?: RouteConfig;
+  readonly expected: readonly Expectation[];
+}
 
 /**
  * Probes come from the host itself. Where an access policy does not let the host in, the refusal is the expected response;
  * a connection that is closed is none, so that nothing is asked there.
  */
-export function withRefusals(config: ProxyConfig, rows: readonly ExpectedResponse[]): ExpectedResponse[] {
+export function withRefusals<R extends Row>(config: ProxyConfig, rows: readonly R[]): R[] {
   const guards = new AccessGuards(config);
   return rows.flatMap((row) => {
     const { route, request } = row;

@@ -1,4 +1,4 @@
-import type { AccessPolicyConfig } from "../access/judge.js";
+import type { AccessPolicyConfig } from "../config/accessJudge.js";
 import { ipv4Bits, ipv6Groups, plainRange } from "../address.js";
 import type { ProxyConfig } from "../index.js";
 import type { Change } from "./findings.js";

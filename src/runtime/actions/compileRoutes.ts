@@ -85,10 +85,8 @@ export function compileRoutes(
   };
   const upstreams = new Map(
     config.upstreams.map((upstream) => {
-      const contents = upstreamTls[upstream.name];
-      const made = hasSeveral(upstream)
-        ? new UpstreamServers(upstream, faults, warn, contents, cookieKey, counts)
-        : singlePool(upstream);
+      const several = [faults, warn, upstreamTls[upstream.name], cookieKey, counts] as const;
+      const made = hasSeveral(upstream) ? new UpstreamServers(upstream, ...several) : singlePool(upstream);
       return [upstream.name, made];
     }),
   );
@@ -96,19 +94,15 @@ export function compileRoutes(
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
+  const upstreamOf = (name: string) => upstreams.get(name)!;
+  const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
   const { requestId } = config;
   const idField = requestId?.response === true ? requestId.field : undefined;
   for (const server of config.virtualServers) {
     if (idField !== undefined) setServerFields(server, idField);
     for (const route of server.routes) {
-      const action = createAction(
-        route,
-        (name) => upstreams.get(name)!,
-        (file) => fieldValues[file]!,
-        requestId?.field,
-        askStatus,
-      );
+      const action = createAction(route, upstreamOf, valueOf, requestId?.field, askStatus);
       routes.set(route, {
         config: route,
         server,

@@ -8,7 +8,7 @@ import {
   type VirtualServerConfig,
   withinRanges,
 } from "../../model/serving.js";
-import { refusesAccess } from "../access/access.js";
+import { refusesAccess } from "./access.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondFailure } from "./errorPages.js";
 import { Pauses } from "./pauses.js";

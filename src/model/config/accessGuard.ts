@@ -1,10 +1,10 @@
 import { upstreamTargetOf } from "../actions/forwarding.js";
-import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "../config/config.js";
-import { RouteTable } from "../config/router.js";
+import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
+import { RouteTable } from "./router.js";
 import { type NormalisedPath, normalisePath } from "../target.js";
-import { AddressSet } from "./addressSet.js";
-import { type AccessLists, type AccessRefusal, AddressJudge } from "./judge.js";
-import { isPlain, otherReadings } from "./readings.js";
+import { AddressSet } from "../access/addressSet.js";
+import { type AccessLists, type AccessRefusal, AddressJudge } from "./accessJudge.js";
+import { isPlain, otherReadings } from "../access/readings.js";
 
 /** Judges the requests of each route of a config. */
 export class AccessGuards {

@@ -1,5 +1,5 @@
 import { type AccessRefusal, type RouteGuard, refusalText } from "../../model/serving.js";
-import { respondFailure } from "../dispatch/errorPages.js";
+import { respondFailure } from "./errorPages.js";
 import type { Exchange } from "../exchange/exchange.js";
 
 /** One condition that a request has to meet, in the order of {@link STEPS}. */

@@ -1,5 +1,5 @@
-import type { ProxyConfig } from "../config/config.js";
-import { AddressSet, type PackedAddresses } from "./addressSet.js";
+import type { ProxyConfig } from "./config.js";
+import { AddressSet, type PackedAddresses } from "../access/addressSet.js";
 
 /** Who may come in, of the config: `accessPolicies`. */
 export type AccessPolicyConfig = NonNullable<ProxyConfig["accessPolicies"]>[string];
