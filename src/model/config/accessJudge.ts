@@ -14,7 +14,7 @@ export interface AccessRefusal {
   /** Field of the policy that decided. */
   readonly by: "allow" | "deny" | "denyFile";
   /** The response. */
-  readonly refusal: AccessPolicyConfig["refusal"];
+  readonly refusal: 403 | 404 | "close";
 }
 
 /** A refusal in logs: `vault/admin allow`. */
