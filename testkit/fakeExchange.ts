@@ -224,6 +224,7 @@ export function fakeRoute(config: Partial<RouteConfig>, errors: LoggedError[] = 
     config: config as RouteConfig,
     server: SERVER as VirtualServerConfig,
     action: { handle: () => undefined },
+    guard: undefined,
     responseFields: undefined,
     accessLog: { write: () => undefined },
     errorLog: { write: (level, message) => void errors.push({ level, message }) },

@@ -147,6 +147,7 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
         config: route,
         server,
         action: { handle },
+        guard: undefined,
         responseFields: compileResponseFields(server, route),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),

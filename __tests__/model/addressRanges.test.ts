@@ -1,4 +1,5 @@
-import { plainRange, withinRanges } from "../../src/model/address.js";
+import { withinRanges } from "../../src/model/access/addressSet.js";
+import { plainRange } from "../../src/model/address.js";
 
 test.each([
   ["::ffff:10.0.0.0/104", "10.0.0.0/8"],

@@ -47,6 +47,7 @@ test("texts and lists of a config have these bounds", () => {
     "1..16 items": "notifications.targets",
     "1..100 items": paths(acme, more),
     "1.. items": paths(
+      ...["accessPolicies{}.allow", "accessPolicies{}.deny"],
       ...["listeners", "listeners[].proxyProtocol.from", "listeners[].tls.policy.curves"],
       ...["upstreams[].servers", "upstreams[].health.expect", "virtualServers"],
       ...[`${server}.serverNames`, `${server}.listeners`, `${server}.errorPages[].statuses`],

@@ -64,7 +64,36 @@ type Case = readonly [FindingId, Site, Site, string, Partial<Finding>?];
 
 const said = sayings("differences");
 
+const lets = (policy?: Loose): Site =>
+  policy === undefined ? {} : { top: { accessPolicies: { site: policy } }, route: { access: "site" } };
+const AT_ACCESS = "virtualServers[0].routes[0].access";
+
 const CASES: readonly Case[] = [
+  [
+    "access.opened",
+    lets({ allow: ["10.0.0.0/8"] }),
+    lets(),
+    AT_ACCESS,
+    { old: "10.0.0.0/8", new: "everyone" },
+  ],
+  ["access.opened", lets({ allow: ["10.0.0.0/9"] }), lets({ allow: ["10.0.0.0/8"] }), AT_ACCESS],
+  ["access.opened", lets({ deny: ["2001:db8::/32"] }), lets({ allow: ["2001:db8::/33"] }), AT_ACCESS],
+  ["access.opened", lets({ denyFile: "/etc/denied" }), lets(), AT_ACCESS, { level: "error" }],
+  [
+    "access.opened",
+    lets({ denyFile: "/etc/a" }),
+    lets({ denyFile: "/etc/b" }),
+    AT_ACCESS,
+    { level: "warning" },
+  ],
+  ["access.closed", lets(), lets({ deny: ["192.0.2.1"] }), AT_ACCESS, { new: "everyone, but not 192.0.2.1" }],
+  [
+    "access.closed",
+    lets({ allow: ["10.0.0.0/8"] }),
+    lets({ allow: ["10.0.0.0/8"], deny: ["10.1.0.0/16"] }),
+    AT_ACCESS,
+  ],
+  ["access.closed", lets(), lets({ denyFile: "/etc/denied" }), AT_ACCESS],
   ["way.opened", {}, to(files), "virtualServers[0].routes[1]", { old: "404", new: "files of /srv/www" }],
   [
     "way.opened",

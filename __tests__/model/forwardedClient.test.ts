@@ -1,4 +1,4 @@
-import { withinRanges } from "../../src/model/address.js";
+import { withinRanges } from "../../src/model/access/addressSet.js";
 import { forwardedClient } from "../../src/model/forwardedClient.js";
 
 /** Whom a trusted proxy names as its client. */

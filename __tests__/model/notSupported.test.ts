@@ -71,10 +71,7 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "auth_basic auth_basic_user_file auth_request satisfy basic_auth basicauth basicAuth forward_auth forwardAuth " +
       "auth users realm htpasswd",
   ],
-  [
-    "lists of allowed or denied client addresses",
-    "allow deny geo geoip remote_ip ipAllowList ipWhiteList sourceRange allow_list deny_list whitelist blacklist",
-  ],
+  ["access by country", "geo geoip"],
   ["limits of requests or bytes per second", "limit_req limit_rate limit_conn rate_limit rateLimit throttle"],
   [
     "replacement of an upstream's error pages",

@@ -53,6 +53,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/model": [
     ".",
+    "access",
     "actions",
     "config",
     "deployment.ts",

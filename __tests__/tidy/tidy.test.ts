@@ -380,6 +380,7 @@ test("no sentence is in the docstrings of two public types", () => {
 /** Options that take something else than their field, with what they take. */
 const OTHER_TEXTS: Readonly<Record<string, string>> = {
   "ListenerProps.tls": "a `TlsMaterial` and a `TlsPolicy`",
+  "RouteProps.access": "a policy, not its name",
   "RouteProps.action": "an `Action`",
   "VirtualServerProps.listeners": "constructs, not names",
 };

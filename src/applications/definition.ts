@@ -66,9 +66,17 @@ export interface Liveness {
 }
 
 /** A route of the application's virtual server. */
-export interface ApplicationRoute<Part extends string = string> extends Omit<RouteInput, "name" | "action"> {
+export interface ApplicationRoute<Part extends string = string> extends Omit<
+  RouteInput,
+  "name" | "action" | "access"
+> {
   /** The action of the route; its upstream is a part of the application. */
   readonly action: ApplicationAction<Part>;
+  /**
+   * Who may come in, if the application's manual says to close the path. It applies besides the policy of the site, and
+   * unless the author gives the route one.
+   */
+  readonly access?: { readonly allow: readonly string[] };
   /** Whether the route has separate log files in the host's log directory. */
   readonly ownLogs?: boolean;
   /** Expected responses; by default, that of the route's action. `false`: no check. */

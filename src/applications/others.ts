@@ -1,3 +1,4 @@
+import { LOCAL_NETWORKS } from "../model/access/localNetworks.js";
 import type { ExpectationInput, SettingsFile } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationPart, PublicPlace } from "./definition.js";
 import { alive, noResponse, partAt, routeTo, SYNC_MAINTENANCE } from "./pieces.js";
@@ -132,8 +133,25 @@ const scale =
 export const infiniteScale = scale("infiniteScale", "ownCloud Infinite Scale", "OCIS_DOMAIN");
 export const openCloud = scale("openCloud", "OpenCloud", "OC_DOMAIN");
 
-/** Vaultwarden 1.29 and later, where WebSockets use the same port. */
-export const vaultwarden = ({ directory }: ComposeOptions): OneServer =>
+/**
+ * Vaultwarden 1.29 and later, where WebSockets use the same port. The wiki, "Proxy examples", lets only local networks see
+ * the administration page.
+ */
+export const vaultwarden = ({ directory }: ComposeOptions): ApplicationDefinition<"web", "web" | "admin"> => {
+  const { routes, ...rest } = vaultwardenServer(directory);
+  return {
+    ...rest,
+    routes: (place) => {
+      const { web } = routes(place);
+      return {
+        web,
+        admin: { ...web!, path: "/admin", access: { allow: LOCAL_NETWORKS }, expect: false },
+      };
+    },
+  };
+};
+
+const vaultwardenServer = (directory: string): OneServer =>
   oneServer(
     "vaultwarden",
     "Vaultwarden",

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { printableValue } from "../model/printable.js";
 import { type Problem, ProblemError } from "../model/problem.js";
+import { NO_RESPONSE } from "../model/config/accessJudge.js";
 import { EXAMPLE_CLIENT, type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { WINDOWS_DRIVES } from "../host/diagnosis/decisionSteps.js";
 import { readDocument, sourceOf } from "./document.js";
@@ -76,6 +77,7 @@ export function resolutionText(request: TestRequest, resolved: Resolution): stri
     ["listener", [listener]],
     ["virtual server", [virtualServer]],
     ["route", [route]],
+    ["access", resolved.access === undefined ? [] : [resolved.access]],
     ["client", [isExample ? `${clientAddress}, an example: --client gives another` : clientAddress]],
     ["response", responseLines(resolved)],
     ["fields set", fields],
@@ -122,8 +124,15 @@ function responseLines(resolved: Resolution): readonly string[] {
       ];
     case "status":
       return ["the status page"];
-    case "error":
-      return [`${resolved.status}, ${pageNamed(resolved)}`];
+    case "error": {
+      const { refusal, status } = resolved;
+      const why =
+        refusal === undefined ? [] : [`  \`${refusal.by}\` of ${refusal.policy} does not let the client in`];
+      return [
+        status === NO_RESPONSE ? "none: the connection is closed" : `${status}, ${pageNamed(resolved)}`,
+        ...why,
+      ];
+    }
   }
 }
 

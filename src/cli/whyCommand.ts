@@ -132,6 +132,7 @@ function whyUrl(
     target: rest!.startsWith("/") ? rest! : `/${rest}`,
     method,
     bodyBytes: -1,
+    client: resolved.clientAddress,
   });
   output.out(
     asJson === true
@@ -208,6 +209,7 @@ function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly St
     listener: config.listeners.some(({ name }) => name === request.listener) ? request.listener : undefined,
     bodyBytes: request.bodyBytes,
     headers: ["User-Agent", request.userAgent ?? ""],
+    client: request.client,
   });
   const [now, then] = [
     `${match?.server.name}/${match?.route?.name ?? "none"}`,

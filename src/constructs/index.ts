@@ -1,3 +1,4 @@
+export { Access, type AccessOption, type AccessPolicy } from "./access.js";
 export type {
   AcmeDnsOptions,
   AcmeOptions,
@@ -44,8 +45,10 @@ export {
   type NextcloudRoutes,
   type FileSyncApplication,
   type OneServerApplication,
+  type OneServerRoutes,
   type RedirectApplication,
   type StaticFilesApplication,
+  type VaultwardenApplication,
   Application,
 } from "./application/application.js";
 export type { CustomApplication } from "./application/customApplication.js";
@@ -107,7 +110,7 @@ export { FrontEnd } from "./frontEnd/frontEnd.js";
 export type { FrontEndProps } from "./frontEnd/frontEndProps.js";
 export type { PathApplication, PathApplicationProps } from "./frontEnd/pathApplication.js";
 export type { Site } from "./frontEnd/site.js";
-export type { OwnSiteOptions, SiteOptions, SiteProps } from "./frontEnd/siteProps.js";
+export type { FrontEndAccess, OwnSiteOptions, SiteOptions, SiteProps } from "./frontEnd/siteProps.js";
 export type { SitesOfProxy } from "./frontEnd/sitesOfProxy.js";
 export type {
   FileSyncUpstreams,

@@ -1,5 +1,6 @@
 import { Construct, type IConstruct } from "constructs";
 import { type Problem, problem, type ProxyConfigInput } from "../model/index.js";
+import type { NamedAccess } from "./access.js";
 import { refuse } from "./props/checks.js";
 import type { ProxySettings } from "./proxySettings.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
@@ -11,6 +12,7 @@ export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as 
 export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
   readonly config: ProxyConfigInput;
+  readonly access?: NamedAccess | undefined;
   readonly problems: readonly Problem[];
   readonly upstreams: readonly (IConstruct & { readonly name: string })[];
   readonly ticketKeysFile?: string | undefined;

@@ -8,6 +8,7 @@ import {
   problem,
   type ProxyConfigInput,
 } from "../model/index.js";
+import type { NamedAccess } from "./access.js";
 import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
 import { excludedKeyProblems } from "./certificatesHere.js";
 import {
@@ -48,6 +49,8 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
   private readonly authorities: CertificateAuthorityInput[] = [];
   /** @internal Address that is one host's of several at a time; the host that has it asks the authorities. */
   holderAddress?: string;
+  /** @internal Who may come in where neither route nor site says so. */
+  access?: NamedAccess;
 
   /** @internal */
   constructor(scope: Construct, id: string) {
@@ -122,11 +125,20 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
     return {
       ...configSettings(this.settings),
       version: 1,
+      ...this.accessPolicies,
       ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.certificateAuthorities }),
       listeners: this.listeners.map((listener) => listener.render(this.certificatesOf(listener))),
       upstreams: this.upstreams.map((upstream) => upstream.render()),
       virtualServers: this.virtualServers.map((server) => server.render()),
     };
+  }
+
+  /** Those that routes name. */
+  private get accessPolicies(): Pick<ProxyConfigInput, "accessPolicies"> {
+    const used = this.virtualServers.flatMap(({ routes }) =>
+      routes.flatMap(({ policy }) => (policy === undefined ? [] : [[policy.name, policy.policy] as const])),
+    );
+    return used.length === 0 ? {} : { accessPolicies: Object.fromEntries(used) };
   }
 
   private get certificateAuthorities(): readonly CertificateAuthorityInput[] {

@@ -1,6 +1,14 @@
-import { Construct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { route } from "../model/config/config.js";
 import type { InputOf } from "../model/inferred.js";
+import {
+  ACCESS,
+  type AccessOption,
+  accessOptionProblems,
+  type AccessPolicy,
+  type NamedAccess,
+  narrowed,
+} from "./access.js";
 import { freeId } from "./constructIds.js";
 import { type ActionInput, type ExpectedRow, type RouteInput, rowsOfRoute } from "../model/index.js";
 import type { Action } from "./action.js";
@@ -26,6 +34,8 @@ export class Route extends Construct {
   readonly name: string;
   /** Path of the route. */
   readonly path: string;
+  /** @internal Who may come in by the application's manual, unless the route has `access` of its own. */
+  closedByManual?: AccessPolicy;
   private current: Action;
   private props: RouteProps;
 
@@ -34,7 +44,7 @@ export class Route extends Construct {
     const { path } = this.node;
     refuseProps(this, props, ROUTE_PROPS, (fit) => {
       const action: ActionInput = fit.action?.render() ?? { type: "respond", status: 404 };
-      const { expect: expected, ...fields } = fit as RouteProps;
+      const { expect: expected, access, ...fields } = fit as RouteProps;
       const made = { ...fields, name: fit.name ?? id, action };
       return [
         ...strayProblems(this),
@@ -42,6 +52,7 @@ export class Route extends Construct {
         ...urlProblems(path, fit.action),
         ...removedUpstream(path, fit.action),
         ...expectedProblems(this, expected),
+        ...accessOptionProblems(`${path}.access`, access),
       ];
     });
     this.props = props;
@@ -68,7 +79,7 @@ export class Route extends Construct {
     refuse([
       ...removedProblems(this, `${path}.replaceAction`, "called"),
       ...removedUpstream(path, action),
-      ...routeProblems(path, { ...this.render(), action: action.render() }),
+      ...routeProblems(path, { ...this.section, action: action.render() }),
       ...urlProblems(path, action),
     ]);
     this.current = action.of(this);
@@ -90,9 +101,10 @@ export class Route extends Construct {
    */
   configure(changes: RouteChanges): void {
     const { path } = this.node;
-    refuseOptions(`${path}.configure`, changes, ROUTE_CHANGES, ({ expect: expected, ...fields }) => [
+    refuseOptions(`${path}.configure`, changes, ROUTE_CHANGES, ({ expect: expected, access, ...fields }) => [
       ...removedProblems(this, `${path}.configure`, "called"),
-      ...routeProblems(path, { ...this.render(), ...fields }),
+      ...accessOptionProblems(`${path}.access`, access),
+      ...routeProblems(path, { ...this.section, ...fields }),
       ...expectedProblems(this, expected),
     ]);
     this.props = { ...this.props, ...changes };
@@ -108,8 +120,29 @@ export class Route extends Construct {
 
   /** @internal The route's section of the config. */
   render(): RouteInput {
-    const { expect: _, ...fields } = this.props;
+    const { policy } = this;
+    return { ...this.section, ...(policy === undefined ? {} : { access: policy.name }) };
+  }
+
+  /** The same without what the route has from elsewhere. */
+  private get section(): RouteInput {
+    const { expect: _, access: __, ...fields } = this.props;
     return { ...fields, name: this.name, action: this.action.render() };
+  }
+
+  /** @internal The policy that applies to it, and the name of the place that it was given at. */
+  get policy(): { readonly name: string; readonly policy: AccessPolicy } | undefined {
+    const { access } = this.props;
+    const server = this.node.scopes
+      .reverse()
+      .find((one): one is ClosableServer => VIRTUAL_SERVER.accepts(one))!;
+    const name = `${server.name}/${this.name}`;
+    const outer = server.outerAccess;
+    const closed = this.closedByManual && { name, access: narrowed(outer?.access, this.closedByManual) };
+    const nearest = access !== undefined ? { name, access } : (closed ?? outer);
+    return nearest === undefined || nearest.access === "open"
+      ? undefined
+      : { name: nearest.name, policy: nearest.access };
   }
 
   /** @internal Whether a response is expected explicitly. */
@@ -125,6 +158,12 @@ export class Route extends Construct {
   }
 }
 
+/** A virtual server, as its routes see it. */
+interface ClosableServer extends IConstruct {
+  readonly name: string;
+  readonly outerAccess: NamedAccess | undefined;
+}
+
 /** Problems of a URL that an action names in place of an upstream. */
 const urlProblems = (path: string, { url }: Partial<Action> = {}): Problem[] =>
   url === undefined
@@ -136,7 +175,7 @@ const removedUpstream = (path: string, { upstream }: Partial<Action> = {}): Prob
   removedProblems(upstream, `${path}.action.upstream`, "used");
 
 /** The requests of a route, and the action that handles the requests. */
-export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action"> {
+export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action" | "access"> {
   /** The action that handles the requests. */
   readonly action: Action;
   /** @default - the construct's id */
@@ -145,6 +184,12 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
   readonly sendTimeoutMs?: number;
   /** @default - those of the virtual server */
   readonly responseHeaders?: ResponseHeaders;
+  /**
+   * Who may come in, by the client's address; `"open"` for everyone, also below a closed site. It takes the place of the
+   * policy of the site, of the front end, and of the application's manual, as a whole.
+   * @default - what the application's manual closes; else the policy of the site, or of the front end; else everyone
+   */
+  readonly access?: AccessOption;
   readonly accessLog?: "off" | AccessLogFile | AccessLogStream;
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
   /**
@@ -162,7 +207,12 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
 /** Options that can change on an existing route: all except `path`, `match`, `action` and `name`. */
 export type RouteChanges = Omit<RouteProps, "path" | "match" | "action" | "name">;
 
-const ROUTE_PROPS: PropTable<RouteProps> = { ...fieldsOf(route), action: required(ACTION), expect: any };
+const ROUTE_PROPS: PropTable<RouteProps> = {
+  ...fieldsOf(route),
+  action: required(ACTION),
+  access: ACCESS,
+  expect: any,
+};
 /** @internal */
 export const ROUTE_CHANGES: PropTable<RouteChanges> = without(ROUTE_PROPS, "path", "match", "action", "name");
 

@@ -39,6 +39,7 @@ import {
   selfSignedHstsProblems,
   withoutForce,
 } from "./responseHeaders.js";
+import type { NamedAccess } from "./access.js";
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -68,6 +69,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
   site?: string;
   /** @internal Path of the construct whose prop `serverNames` has the names. */
   namedBy: string;
+  /** @internal Who may use its routes; undefined for those whom the front end lets in. */
+  access?: NamedAccess;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
 
@@ -89,6 +92,11 @@ export class VirtualServer extends Construct implements IVirtualServer {
     this.reachedThrough = props.listeners;
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls, this);
+  }
+
+  /** @internal Who may use routes without `access` of their own. */
+  get outerAccess(): NamedAccess | undefined {
+    return this.access ?? proxyOf(this).access;
   }
 
   get listeners(): readonly IListener[] {

@@ -1,5 +1,8 @@
 import { isIPv6 } from "node:net";
 import {
+  AccessGuards,
+  type AccessLists,
+  type AccessRefusal,
   type ActionConfig,
   type ActionOf,
   asksForDrives,
@@ -19,6 +22,8 @@ import {
   type ProxyConfig,
   redirectLocation,
   redirectsToSlash,
+  refusalStatus,
+  type RouteGuard,
   restBelow,
   type RouteConfig,
   Router,
@@ -48,7 +53,8 @@ export type Decision =
     }
   /** @property allow addresses that may see it: all others get 403 */
   | { readonly kind: "status"; readonly allow: readonly string[] }
-  | { readonly kind: "error"; readonly status: number };
+  /** @property refusal the refusal, if the client may not come in; 444 if the connection is closed */
+  | { readonly kind: "error"; readonly status: number; readonly refusal?: AccessRefusal };
 
 /** The listener, the virtual server and the route of a request. */
 export interface RouteMatch {
@@ -59,14 +65,22 @@ export interface RouteMatch {
   readonly path: NormalisedPath;
   /** Normalised, without port; empty if the client named none. */
   readonly serverName: string;
+  /** Judges the clients of the route; undefined if everyone may come in. */
+  readonly guard?: RouteGuard | undefined;
 }
 
 /** Listeners, virtual servers and routes of a config, to look up many requests in. */
 export class RequestMatcher {
   private readonly router: Router;
+  private readonly guards: AccessGuards;
 
-  constructor(private readonly config: ProxyConfig) {
+  /** @param lists contents of the files that access policies name; without them, these files have no addresses */
+  constructor(
+    private readonly config: ProxyConfig,
+    lists?: AccessLists,
+  ) {
     this.router = new Router(config);
+    this.guards = new AccessGuards(config, lists);
   }
 
   /** The server that responds to what fails before the host is known. */
@@ -85,7 +99,8 @@ export class RequestMatcher {
     const path = normalisePath(target);
     if (serverName === undefined || path === undefined) return undefined;
     const server = this.router.virtualServer(listener.name, serverName);
-    return { listener, server, route: this.router.route(server, path), path, serverName };
+    const route = this.router.route(server, path);
+    return { listener, server, route, path, serverName, guard: route && this.guards.of(route) };
   }
 
   /**
@@ -124,6 +139,8 @@ export interface MatchedRequest {
   readonly upgrade?: boolean;
   /** The request's fields, as far as they are known; only `User-Agent` matters. */
   readonly headers?: HeaderList;
+  /** Address of the client; if it is unknown, access is not judged. */
+  readonly client?: string | undefined;
 }
 
 /** What happens to a request, in the order of the runtime (`dispatch/dispatch.ts`, and its codecs before that). */
@@ -131,6 +148,9 @@ export function decide(match: RouteMatch, request: MatchedRequest): Decision {
   const { route, server, path } = match;
   if (request.method === "CONNECT") return error(CONNECT_REFUSAL.status);
   if (request.method === "TRACE") return error(TRACE_REFUSAL.status);
+  const refusal =
+    request.client === undefined ? undefined : match.guard?.refusal(request.client, request.target, path);
+  if (refusal !== undefined) return { kind: "error", status: refusalStatus(refusal), refusal };
   if (asksForDrives(server, { headers: [], ...request, path })) return DRIVES;
   if (route === undefined) return error(404);
   if (isBodyTooLong(request.bodyBytes, route.requestBodyBytesMax)) return error(413);

@@ -75,8 +75,9 @@ export const ERROR_TOKENS = {
     fix: "correct the client; for long bodies raise `requestBodyBytesMax`, for slow bodies `requestBodyTimeoutMs`",
   },
   http_request_denied: {
-    message: "`portico maintenance` or `portico quiesce` refuses such requests at present",
-    fix: "end a maintenance with `portico maintenance off`; a quiesce ends with its command",
+    message:
+      "the route's `access` does not let the client in, or `portico maintenance` or `portico quiesce` refuses such requests at present",
+    fix: "add the client to `allow` of the policy that the log names; end a maintenance with `portico maintenance off`",
   },
   http_response_incomplete: {
     message: "the upstream's response ended before it was complete",

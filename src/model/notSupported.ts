@@ -63,15 +63,9 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     ],
   },
   {
-    what: "lists of allowed or denied client addresses",
-    instead:
-      'Use the packet filter: `firewall: { from: ["10.0.0.0/8"] }` of the front end. Or give the listener an `address` ' +
-      "that only those clients can reach.",
-    names: [
-      ...["allow", "deny", "allowList", "denyList", "whitelist", "blacklist", "ipAllowList", "ipWhitelist"],
-      ...["sourceRange", "remoteIp", "geo", "geoip"],
-    ],
-    beside: [...UPSTREAM, "strip", "match", "serverNames", "proxyProtocol"],
+    what: "access by country",
+    instead: "Download the ranges of the countries, and name the file in `denyFile` of `access`.",
+    names: ["geo", "geoip"],
   },
   {
     what: "limits of requests or bytes per second",

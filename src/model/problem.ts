@@ -55,6 +55,7 @@ export const PROBLEM_CODES = {
     "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or remove `preload`.",
   "config.hsts-self-signed":
     "Use a certificate that browsers trust. If every client trusts this one, set `force: true`.",
+  "config.access-without-rule": "Add `allow`, `deny` or `denyFile`, or remove the policy.",
   "config.everyone-allowed": "List the addresses of the administrators only.",
   "config.everyone-trusted":
     "List the addresses of the proxies in front of this one. If only these proxies can connect, set `trustEveryone: true`.",
@@ -167,6 +168,7 @@ export const PROBLEM_CODES = {
   "settings.changed-meanwhile": "Try again.",
   "settings.write-failed": "Resolve the system error, which the message gives.",
   "settings.not-deployed": "Deploy application settings, or use the document of a deployment that has them.",
+  "files.bad-address-list": "Correct the line, or write the file again; a list is replaced as a whole.",
   "files.unreadable": "Create the file, or let the user that runs portico read it.",
   "files.untrusted-path": "Put the file below a directory that only root can change, such as /etc/portico.",
   "files.not-a-file": "Use the path of a regular file.",

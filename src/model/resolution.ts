@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { isWrite } from "./config/router.js";
 import {
+  type AccessRefusal,
   acceptedCodings,
   acceptsHtml,
   type ActionOf,
@@ -91,6 +92,8 @@ export type ResolutionOutcome =
   | {
       readonly kind: "error";
       readonly status: number;
+      /** The policy that does not let the client in, by the place that it was given at, and the list that decided. */
+      readonly refusal?: AccessRefusal;
       /** The virtual server's own page, not filled in, or its file; only where the client gets one. */
       readonly page?: { readonly html: string } | { readonly file: string };
     };
@@ -103,6 +106,11 @@ export interface ResolutionMatch {
   readonly virtualServer: string;
   /** Name of the route; undefined if none matched. */
   readonly route?: string;
+  /**
+   * Name of the access policy that clients have to pass, which is the place that it was given at: `front end`, a site, or
+   * a site and a route, such as `vault/admin`. Undefined if everyone may come in.
+   */
+  readonly access?: string;
   /**
    * The client's address, for logs and upstreams: from the header fields of a trusted proxy, else the address that
    * the request comes from.
@@ -185,6 +193,7 @@ function unpaged(routed: Routed): ResolutionOutcome {
     bodyBytes: bodyLength(asked),
     upgrade: upgradeOf(asked) !== undefined,
     headers: headerList(asked),
+    client: routed.client.clientAddress,
   };
   const decision = decide(routed, request);
   if (route?.action.type === "proxy" && decision.kind === "proxy")
@@ -218,6 +227,7 @@ function matchOf(
     listener: listener.name,
     virtualServer: server.name,
     ...(route === undefined ? {} : { route: route.name }),
+    ...(route?.access === undefined ? {} : { access: route.access }),
     responseHeaders: Object.fromEntries(
       rules.flatMap(([name, field]) => (field === undefined ? [] : [[name, field.value]])),
     ),

@@ -96,6 +96,15 @@ export const SYNONYMS: readonly Synonym[] = [
   { names: ["accessLogs", "customLog", "requestLog"], field: "accessLog", of: "a route" },
   { names: ["logLevel", "errorLogs"], field: "errorLog", of: "a route" },
   { names: ["hideQuery", "logQueryString", "redactQuery"], field: "logQuery", of: "a route" },
+  {
+    names: [
+      ...["allow", "deny", "allowList", "denyList", "whitelist", "blacklist", "ipAllowList", "ipWhitelist"],
+      ...["sourceRange", "remoteIp", "accessList"],
+    ],
+    field: "access",
+    of: "a route",
+    note: 'In a stack: `access: { allow: ["10.0.0.0/8"] }` of a front end, a site or a route.',
+  },
   { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
   {
     names: ["anonymize", "anonymizeIp", "maskIp", "ipMask"],

@@ -16,6 +16,7 @@ const KEY = "/etc/portico/tls/privkey.pem";
 const DHPARAM = "/etc/portico/tls/dhparam2048.pem";
 const TICKET_SECRET = "/etc/portico/ticket-secret";
 const NOTIFY_URL = "/etc/portico/notify-url";
+const DENIED = "/etc/portico/denied.txt";
 const LOG = "/var/log/portico/access.log";
 const MEDIA = "/srv/files/media";
 
@@ -166,6 +167,16 @@ export const CHECK_ERRORS = {
       ({ files }) => (files[TICKET_SECRET] = { text: "c2hvcnQ=\n", mode: 0o600 }),
       {},
       { ticketKeys: { file: TICKET_SECRET } },
+    ),
+  },
+  "files.bad-address-list": {
+    means:
+      "The file of an access policy is not a list of addresses: it was cut off, or another page was downloaded in its place. A service that runs keeps the previous list. See [access.md](access.md).",
+    example: checked(
+      "files.bad-address-list",
+      ({ files }) => (files[DENIED] = { text: "192.0.2.1\n<!doctype html>\n" }),
+      {},
+      { accessPolicies: { site: { denyFile: DENIED } } },
     ),
   },
   "files.bad-notification-secret": {

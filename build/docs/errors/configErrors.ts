@@ -428,6 +428,10 @@ export const CONFIG_ERRORS = {
       "The setting names a header field that the proxy accepts from trusted proxies only, but `trustedProxies` is empty. So the setting has no effect, and a field that the application relies on never reaches the application.",
     example: withField("clientAddressField", "CF-Connecting-IP"),
   },
+  "config.access-without-rule": {
+    means: "The access policy lets every client in, and so has no effect. See [access.md](access.md).",
+    example: withField("accessPolicies", { site: { refusal: 404 } }),
+  },
   "config.everyone-allowed": {
     means:
       "`maintenance.allow` lists the clients that a maintenance does not keep out, and `allow` of the action `status` lists the clients that may see the status page. A range that matches every address would make the list useless.",

@@ -78,9 +78,14 @@ export type NextcloudRoutes = ApplicationMembers<
 >;
 
 /** An application of one server at `/`. */
-export type OneServerApplication = Application<
+export type OneServerApplication = Application<ApplicationMembers<Upstream, "web">, OneServerRoutes>;
+/** The routes of such an application. */
+export type OneServerRoutes = ApplicationMembers<Route, "web">;
+
+/** Vaultwarden: its administration page has a route of its own, which only local networks may use. */
+export type VaultwardenApplication = Application<
   ApplicationMembers<Upstream, "web">,
-  ApplicationMembers<Route, "web">
+  ApplicationMembers<Route, "web" | "admin">
 >;
 
 /** The file-sync service. */
@@ -159,7 +164,7 @@ export class Application<
   }
 
   /** Vaultwarden 1.29 or later. */
-  static vaultwarden(options: ComposeOptions): OneServerApplication {
+  static vaultwarden(options: ComposeOptions): VaultwardenApplication {
     return Application.composed("vaultwarden", vaultwarden, options);
   }
 
@@ -212,11 +217,11 @@ export class Application<
     return new Application(redirected(options));
   }
 
-  private static composed(
+  private static composed<Routes extends object = OneServerRoutes>(
     name: string,
     define: (options: ComposeOptions) => ApplicationDefinition,
     options: ComposeOptions,
-  ): OneServerApplication {
+  ): Application<ApplicationMembers<Upstream, "web">, Routes> {
     const method = `Application.${name}`;
     refuseOptions(method, options, COMPOSE, (fit) => directoryProblems(method, fit));
     return new Application(define(options));

@@ -1,3 +1,4 @@
+import { ACCESS, accessOptionProblems } from "../access.js";
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS } from "../../render/index.js";
@@ -16,6 +17,7 @@ import {
   namesProblems,
   noName,
   SITE_OPTIONS,
+  type FrontEndAccess,
   type OwnSiteOptions,
   siteProblems,
   withMembers,
@@ -43,6 +45,7 @@ export class ContainerFrontEnd<
     refuseProps(this, props, withMembers(props, CONTAINER_FRONT_END_PROPS), (fit) => [
       ...unusedProblems(fit, at),
       ...siteProblems(fit, at, true),
+      ...accessOptionProblems(at("access"), fit.access),
       ...namesProblems(at("serverNames"), fit.serverNames ?? [], true),
       ...(fit.application !== undefined && (fit.serverNames ?? []).length === 0
         ? [noName(at("serverNames"))]
@@ -70,7 +73,8 @@ export interface ContainerFrontEndProps<
   Upstreams extends object = object,
   Routes extends object = object,
   Settings extends Construct = Construct,
-> extends OwnSiteOptions<Upstreams, Routes, Settings> {
+>
+  extends OwnSiteOptions<Upstreams, Routes, Settings>, FrontEndAccess {
   /**
    * Plain HTTP or TLS. The mode's ports are the public ports; the containers listen on other ports. The default
    * `material` is `TlsMaterial.fromSecret()`.
@@ -95,6 +99,7 @@ const CONTAINER_FRONT_END_PROPS: PropTable<ContainerFrontEndProps> = {
   ...SITE_OPTIONS,
   defaultPage: text,
   proxy: fields(PROXY_SETTINGS),
+  access: ACCESS,
 };
 
 const namesOfNothing = (path: string): Problem =>

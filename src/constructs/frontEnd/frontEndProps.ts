@@ -1,6 +1,7 @@
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import type { HostPaths } from "../../render/index.js";
+import { ACCESS, accessOptionProblems } from "../access.js";
 import { FIREWALL_PROPS } from "../firewall.js";
 import { HOST_PROPS, type HostProps, type IHost } from "../host.js";
 import type { Mode } from "../mode.js";
@@ -25,6 +26,7 @@ import { ACTIVATION_PROPS, type FrontEndActivationProps } from "./activationProp
 import { type FrontEndFirewallProps, givenPartProblems } from "./parts.js";
 import { isPageServed, respondsToAnyName } from "./servers.js";
 import {
+  type FrontEndAccess,
   type OwnSiteOptions,
   type SiteOptions,
   namesProblems,
@@ -41,7 +43,8 @@ export interface FrontEndProps<
   Upstreams extends object = object,
   Routes extends object = object,
   Settings extends Construct = Construct,
-> extends OwnSiteOptions<Upstreams, Routes, Settings> {
+>
+  extends OwnSiteOptions<Upstreams, Routes, Settings>, FrontEndAccess {
   /** The host: a `Host`, a construct of your own that is one (`IHost`), or props to make one. */
   // An `IHost` has what its props need. Of a union of both, editors show no text for what both have.
   readonly host: HostProps;
@@ -111,6 +114,7 @@ export const FRONT_END_PROPS: PropTable<FrontEndProps> = {
     without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory", "acceptLockOut"),
   ),
   activation: fields(ACTIVATION_PROPS),
+  access: ACCESS,
   outputs: flag,
 };
 
@@ -120,6 +124,7 @@ export function refuseFrontEnd(construct: Construct, props: FrontEndProps): void
   refuseProps(construct, props, withMembers(props, FRONT_END_PROPS), (fit) => [
     ...unusedProblems(fit, at),
     ...siteProblems(fit, at, false),
+    ...accessOptionProblems(at("access"), fit.access),
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
     ...hostPathProblems(fit.paths, at("paths")),
     ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),

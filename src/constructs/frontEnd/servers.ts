@@ -194,6 +194,8 @@ function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   let redirect: VirtualServer | undefined;
   if (listeners.length > 0) {
     redirect = proxy.addVirtualServer(namedBy(input, "redirect"), { site: name, serverNames, listeners });
+    // It tells nothing, and a client that is refused is told so by https.
+    redirect.access = { name: "open", access: "open" };
     addRedirects(redirect, input);
   }
   const all = { listeners: listenersIn(https, https6), ...common, hsts: mode.https?.hsts };
@@ -249,18 +251,17 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
   const { requestBodyTimeoutMs, routeResponseHeaders: responseHeaders = {} } = input;
   const given = Object.entries(input.application.routes(input.place)) as [string, ApplicationRoute][];
   const made = given.map(([id, route]): [string, Route] => {
-    const { action, ownLogs = false, ...props } = route;
+    const { action, access, ownLogs = false, ...props } = route;
     const proxied = action.type === "proxy" && requestBodyTimeoutMs !== undefined;
-    return [
-      id,
-      server.addRoute(namedBy({ name: input.routeName }, id), {
-        ...props,
-        action: actionOf(action, input),
-        ...(proxied ? { requestBodyTimeoutMs } : {}),
-        ...(responseHeaders[id] === undefined ? {} : { responseHeaders: responseHeaders[id] }),
-        ...(ownLogs ? logsOf(id, input) : {}),
-      }),
-    ];
+    const added = server.addRoute(namedBy({ name: input.routeName }, id), {
+      ...props,
+      action: actionOf(action, input),
+      ...(proxied ? { requestBodyTimeoutMs } : {}),
+      ...(responseHeaders[id] === undefined ? {} : { responseHeaders: responseHeaders[id] }),
+      ...(ownLogs ? logsOf(id, input) : {}),
+    });
+    if (access !== undefined) added.closedByManual = access;
+    return [id, added];
   });
   for (const [, route] of made) literalPaths.add(route);
   return Object.fromEntries(made);

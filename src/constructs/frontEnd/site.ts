@@ -83,6 +83,8 @@ export class Site<
     this.upstreams = made.upstreams as Upstreams;
     this.routes = made.routes as Routes;
     this.virtualServer = made.application;
+    if (props.access !== undefined)
+      this.virtualServer.access = { name: this.virtualServer.name, access: props.access };
     this.redirect = made.redirect;
     if (isFurther) this.virtualServer.namedBy = this.node.path;
     this.linked = made.linked;

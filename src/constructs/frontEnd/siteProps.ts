@@ -8,6 +8,7 @@ import { FURTHER_NAME, nameRule } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
 import type { Application } from "../application/application.js";
 import type { RouteResponseFields, UpstreamOverrides } from "../application/members.js";
+import { ACCESS, type AccessOption, accessOptionProblems } from "../access.js";
 import { type ErrorPage, PAUSE_RESPONSE } from "../errorPage.js";
 import { serverOptionProblems } from "../props/checks.js";
 import { fieldsOf, kindsOf } from "../props/fieldTable.js";
@@ -71,6 +72,16 @@ export interface SiteOptions<Upstreams extends object = object, Routes extends o
   readonly rootRedirect?: boolean;
 }
 
+/** Who may come in at a front end. */
+export interface FrontEndAccess {
+  /**
+   * Who may come in, by the client's address, to every site and to the page for other names. ACME challenges and the
+   * redirect to https stay open. `access` of a site or a route takes its place.
+   * @default - everyone
+   */
+  readonly access?: AccessOption;
+}
+
 /** Options of the front end's own application, whose site has the host's names, or in containers `serverNames`. */
 export interface OwnSiteOptions<
   Upstreams extends object = object,
@@ -109,6 +120,12 @@ export interface SiteProps<
    * certified holds up no other site; the first site has that of the listeners. Files of the mode are for all sites.
    */
   readonly tls?: TlsMaterial;
+  /**
+   * Who may come in, by the client's address; `"open"` for everyone. It takes the place of `access` of the front end, as a
+   * whole; the redirect to https stays open.
+   * @default - those whom the front end lets in
+   */
+  readonly access?: AccessOption;
 }
 
 const UPSTREAM_CHANGES = fields<Partial<UpstreamProps>>(partial(UPSTREAM_PROPS));
@@ -130,6 +147,7 @@ const SITE_PROPS: PropTable<SiteProps> = {
   serverNames: required(listOf(text)),
   application: required(APPLICATION),
   tls: TLS_MATERIAL,
+  access: ACCESS,
   ...SITE_OPTIONS,
 };
 
@@ -159,6 +177,7 @@ export function refuseSite(site: Construct, props: SiteProps, inContainer: boole
   const at = (name: string): string => `${site.node.path}.${name}`;
   refuseProps(site, props, withMembers(props, SITE_PROPS), (fit) => [
     ...siteProblems(fit, at, inContainer),
+    ...accessOptionProblems(at("access"), fit.access),
     ...namesProblems(at("serverNames"), fit.serverNames ?? [], true),
     ...(fit.serverNames?.length === 0 ? [noName(at("serverNames"))] : []),
   ]);

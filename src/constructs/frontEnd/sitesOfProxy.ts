@@ -1,6 +1,7 @@
 import { Construct } from "constructs";
 import { formatProblem, problem } from "../../model/index.js";
 import { renderDefaultPage } from "../../render/index.js";
+import type { AccessOption } from "../access.js";
 import { Action } from "../action.js";
 import type { Listener } from "../listener.js";
 import type { Mode } from "../mode.js";
@@ -96,11 +97,13 @@ export abstract class SitesOfProxy<
     pageDirectory: string,
   ): string | undefined {
     const { application, defaultPage } = props;
+    const { access } = props;
+    if (access !== undefined) this.proxy.access = { name: "front end", access };
     const page = Action.staticFiles(pageDirectory, { index: ["index.html"] });
     const hasPage = application !== undefined && respondsToAnyName({ application: application.definition });
     this.ownDefault = addDefaultServer(this.proxy, this.listeners, hasPage ? page : undefined);
     if (application === undefined) return undefined;
-    const site = this.add(new Site(this, "Site", { ...props, application }, page));
+    const site = this.add(new Site(this, "Site", { ...props, application, access: undefined }, page));
     this.ownSite = site;
     this.node.addValidation({ validate: () => takenNameProblems(site, this.proxy).map(formatProblem) });
     const isServed = isPageServed({ ...props, application: application.definition, mode: this.mode });
@@ -119,4 +122,5 @@ interface OwnSiteProps<
   Settings extends Construct,
 > extends OwnSiteOptions<Upstreams, Routes, Settings> {
   readonly serverNames: readonly string[];
+  readonly access?: AccessOption;
 }

@@ -75,6 +75,20 @@ export function serverOptionProblems<K extends "hsts" | "responseHeaders" | "err
   return problemsAt(path, config, at);
 }
 
+/** A policy as it may be written. */
+export type AccessPolicyInput = NonNullable<ProxyConfigInput["accessPolicies"]>[string];
+
+/** The same of an access policy. */
+export function accessPolicyProblems(path: string, value: AccessPolicyInput): Problem[] {
+  const config = {
+    version: 1,
+    accessPolicies: { policy: value },
+    listeners: [LISTENER],
+    virtualServers: [SERVER],
+  } as const;
+  return problemsAt(path, config, "accessPolicies.policy");
+}
+
 /** The same of an option of a listener. */
 export function listenerOptionProblems<K extends "proxyProtocol">(
   path: string,

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { CUT_MARK } from "../../model/onePiece.js";
 
 /** Parses lines of access logs, of Portico and of nginx, into requests. */
@@ -23,6 +24,8 @@ export interface LoggedRequest {
   readonly bodyBytes: number;
   /** `User-Agent` of OPTIONS, whose response can depend on the field; undefined for other methods. */
   readonly userAgent: string | undefined;
+  /** Address of the client; undefined where the log does not show it as a whole. */
+  readonly client: string | undefined;
 }
 
 /** A line about something that was no request: a scanner's bytes, a connection on which nothing came. */
@@ -69,7 +72,8 @@ function combinedRequest(line: string): LoggedRequest | NotReplayable | undefine
   const bodyBytes = method === "GET" || method === "HEAD" ? 0 : -1;
   const unsaid = { host: undefined, scheme: undefined, listener: undefined, server: undefined };
   const userAgent = method === "OPTIONS" ? line.slice(end + 1).split('"')[3] : undefined;
-  return { method, target, ...unsaid, route: undefined, status, bodyBytes, userAgent };
+  const client = addressOf(line.slice(0, line.indexOf(" ")));
+  return { method, target, ...unsaid, route: undefined, status, bodyBytes, userAgent, client };
 }
 
 /** The end of a quoted field: nginx writes a quote in it as `\x22`, other servers as `\"`. */
@@ -128,9 +132,11 @@ function jsonRequest(line: string): LoggedRequest | NotReplayable | undefined {
     status,
     bodyBytes: typeof body === "number" && Number.isSafeInteger(body) && body >= 0 ? body : -1,
     userAgent: method === "OPTIONS" ? textOf(entry["user_agent"]) : undefined,
+    client: addressOf(textOf(entry["remote_addr"])),
   };
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+const addressOf = (text = ""): string | undefined => (isIP(text) === 0 ? undefined : text);
 const isStatus = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 999;

@@ -28,6 +28,8 @@ export interface DecidedRequest {
   readonly bodyBytes: number;
   /** The request's fields, as far as they are known. */
   readonly headers?: HeaderList;
+  /** Address of the client, if it is known. */
+  readonly client?: string | undefined;
 }
 
 /** The rules that a config applies to a request, in their order, by the functions that `resolve` and `replay` use. */
@@ -54,6 +56,7 @@ export function decisionSteps(
   steps.push(step("virtual server", `${server.name}: ${whyServer(match)}`), step("path", match.path));
   steps.push(...routeSteps(match));
   if (route !== undefined) {
+    steps.push(...accessSteps(match, request));
     const { requestBodyBytesMax: max } = route;
     if (max > 0)
       steps.push(
@@ -84,6 +87,17 @@ function whyServer({ server, serverName, listener }: RouteMatch): string {
   );
   if (wildcard !== undefined) return `${wildcard} covers ${serverName}`;
   return `the default server of ${listener.name}, because no virtual server there is named ${serverName}`;
+}
+
+/** The policy of the route, and why it refuses the client. */
+function accessSteps({ route, guard, path }: RouteMatch, { client, target }: DecidedRequest): Step[] {
+  if (guard === undefined) return [];
+  const own = route!.access ?? "open";
+  if (client === undefined) return [step("access", own)];
+  const refusal = guard.refusal(client, target, path);
+  if (refusal === undefined) return [step("access", `${own}: lets ${client} in`)];
+  const other = refusal.policy === own ? "" : ", as a server may read the path";
+  return [step("access", `${refusal.policy}: \`${refusal.by}\` refuses ${client}${other}`)];
 }
 
 /** Routes that match, the chosen one first, and how many do not. */

@@ -46,6 +46,7 @@ import {
   writtenField,
 } from "./expectation.js";
 import { noImage, type NotProbed } from "./imageFile.js";
+import { withRefusals } from "./refusedProbes.js";
 
 /** A row of the table of expected responses, ready to be asked. */
 export interface ExpectedResponse {
@@ -154,7 +155,8 @@ class Site {
   }
 
   rows(): ExpectedResponse[] {
-    return [...this.written.flatMap((row) => this.asked(row)), ...this.certificates()];
+    const written = this.written.flatMap((row) => this.asked(row));
+    return [...withRefusals(this.config, written), ...this.certificates()];
   }
 
   private asked(row: ExpectedRow): ExpectedResponse[] {

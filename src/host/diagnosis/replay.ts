@@ -80,12 +80,15 @@ export class Replay {
   private readonly after: Side;
   /** Whether any route limits bodies: only then is the length of a body part of the key. */
   private readonly limits: boolean;
+  /** The same of clients. */
+  private readonly judgesClients: boolean;
   private readonly byText = new Map<string, ChangeGroup>();
   private known = new Map<string, Known>();
 
   constructor(private readonly options: ReplayOptions) {
     this.before = options.before === undefined ? undefined : new Side(options.before);
     this.after = new Side(options.after);
+    this.judgesClients = this.after.judgesClients || this.before?.judgesClients === true;
     this.limits = this.after.limitsBodies || this.before?.limitsBodies === true;
   }
 
@@ -115,15 +118,16 @@ export class Replay {
 
   private lookUp(request: LoggedRequest): Known {
     const { method, bodyBytes, listener = "", userAgent } = request;
+    const client = this.judgesClients ? request.client : undefined;
     const { scheme = this.options.origin.scheme, host = this.options.origin.host } = request;
     const target = this.options.secrets ? request.target : hiddenQuery(request.target);
     const length = this.limits ? bodyBytes : "";
     // Before the host, none of these has a space.
-    const key = `${method} ${target} ${length} ${scheme} ${listener} ${host}\n${userAgent ?? ""}`;
+    const key = `${method} ${target} ${length} ${scheme} ${listener} ${host}\n${userAgent ?? ""}\n${client ?? ""}`;
     const found = this.known.get(key);
     if (found !== undefined) return found;
     if (this.known.size >= KNOWN_MAX) this.known = new Map();
-    const asked = { method, target, bodyBytes, scheme, host, listener: request.listener, userAgent };
+    const asked = { method, target, bodyBytes, scheme, host, listener: request.listener, userAgent, client };
     const after = outcomeIn(this.after, asked);
     const before = this.before === undefined ? undefined : outcomeIn(this.before, asked);
     const group = before === undefined ? undefined : this.groupOf(before, after);

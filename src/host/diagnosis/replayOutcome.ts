@@ -36,12 +36,15 @@ export interface AskedOfSide {
   readonly host: string;
   readonly listener: string | undefined;
   readonly userAgent: string | undefined;
+  readonly client: string | undefined;
 }
 
 /** A config that many requests are looked up in. */
 export class Side {
   readonly matcher: RequestMatcher;
   readonly limitsBodies: boolean;
+  /** Whether some routes do not let every client in. */
+  readonly judgesClients: boolean;
   private readonly servers: ReadonlyMap<string, string>;
   private readonly protocols: ReadonlyMap<string, Scheme>;
   private readonly listeners = new Map<string, ListenerConfig | undefined>();
@@ -50,6 +53,7 @@ export class Side {
     this.matcher = new RequestMatcher(config);
     const routes = config.virtualServers.flatMap((server) => server.routes);
     this.limitsBodies = routes.some(({ requestBodyBytesMax }) => requestBodyBytesMax !== 0);
+    this.judgesClients = routes.some(({ access }) => access !== undefined);
     this.protocols = new Map(config.listeners.map(({ name, protocol }) => [name, protocol]));
     this.servers = new Map(
       config.upstreams.map((upstream) => {
@@ -91,9 +95,9 @@ export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
     const { name } = side.matcher.defaultServer(listener);
     return { action: "error", virtualServer: name, status: 400 };
   }
-  const { method, bodyBytes, userAgent } = asked;
+  const { method, bodyBytes, userAgent, client } = asked;
   const headers = userAgent === undefined ? [] : ["User-Agent", userAgent];
-  const decision = decide(match, { method, target, bodyBytes, headers });
+  const decision = decide(match, { method, target, bodyBytes, headers, client });
   return {
     action: decision.kind,
     virtualServer: match.server.name,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { access, accessPolicies } from "../access/policySchema.js";
 import { actionFields } from "../actions/table.js";
 import type { InputOf, OutputOf } from "../inferred.js";
 import {
@@ -103,6 +104,7 @@ export const route = z.strictObject({
     "Idle time allowed between two writes to the client; then the connection is closed.",
   ),
   writes,
+  access,
   responseHeaders,
   accessLog: accessLog
     .optional()
@@ -305,6 +307,7 @@ export const configSchema = z.strictObject({
   limits,
   timeouts,
   maintenance,
+  accessPolicies,
   certificateAuthorities: z
     .array(certificateAuthority)
     .default([])
@@ -322,6 +325,7 @@ export const configSchema = z.strictObject({
 export const proxySettings = configSchema.omit({
   $schema: true,
   version: true,
+  accessPolicies: true,
   certificateAuthorities: true,
   listeners: true,
   upstreams: true,

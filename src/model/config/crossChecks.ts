@@ -1,3 +1,4 @@
+import { accessProblems } from "./accessChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, isIpv6, isWildcard } from "../address.js";
 import { endpoint, isLoopback, upstreamAddress } from "../authority.js";
@@ -40,6 +41,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...responseFieldProblems(config),
     ...errorPageProblems(config),
     ...trustProblems(config),
+    ...accessProblems(config),
     ...upstreamProblems(config),
     ...notificationProblems(config),
     ...placeholderProblems(config),

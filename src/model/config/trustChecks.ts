@@ -1,5 +1,6 @@
 import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
-import { everyoneIn, overlap, rangeMeant } from "../address.js";
+import { overlap } from "../access/addressSet.js";
+import { everyoneIn, rangeMeant } from "../address.js";
 import { type Problem, problem } from "../problem.js";
 import type { ProxyConfig } from "./config.js";
 
@@ -78,9 +79,15 @@ function everyoneAllowed({ maintenance }: ProxyConfig): Problem[] {
 /** Whether one address or its network is meant decides who is let in, or believed. */
 function unclearRanges(config: ProxyConfig): Problem[] {
   const { trustedProxies, maintenance, metricsListener, listeners, virtualServers } = config;
+  const policies = Object.entries(config.accessPolicies ?? {});
   const lists: readonly (readonly [at: string, ranges: readonly string[]])[] = [
     ["trustedProxies", trustedProxies],
     ["maintenance.allow", maintenance.allow],
+    ...policies.flatMap(([name, policy]) =>
+      (["allow", "deny"] as const).map(
+        (field) => [`accessPolicies.${name}.${field}`, policy[field] ?? []] as const,
+      ),
+    ),
     ["metricsListener.allow", metricsListener && "allow" in metricsListener ? metricsListener.allow : []],
     ...listeners.map(
       ({ proxyProtocol }, i) => [`listeners[${i}].proxyProtocol.from`, proxyProtocol?.from ?? []] as const,

@@ -26,6 +26,8 @@ export const FINDINGS = {
     "error",
     "requests reach another application, another path of the same application, or other files",
   ],
+  "access.opened": ["error", "clients may come in that an access policy refused before"],
+  "access.closed": ["note", "an access policy refuses clients that might come in before"],
   "way.own-response": [
     "note",
     "the proxy itself responds to requests, with a new redirect, fixed response or status page",

@@ -1,4 +1,5 @@
-import { isIpv6, overlap, plainRange } from "../address.js";
+import { overlap } from "../access/addressSet.js";
+import { isIpv6, plainRange } from "../address.js";
 import { type ListenerConfig, type NamedTlsPolicySettings, tlsPolicySettings } from "../index.js";
 import type { Change } from "./findings.js";
 

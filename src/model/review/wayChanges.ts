@@ -1,6 +1,7 @@
 import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
 import { printableValue } from "../printable.js";
 import type { Change } from "./findings.js";
+import { accessChanges } from "./accessChanges.js";
 import { responseFieldChanges } from "./responseFieldChanges.js";
 import { widened } from "./listenerChanges.js";
 import { raised } from "./settingChanges.js";
@@ -44,6 +45,7 @@ function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Chan
     ...(leadsInside(was) || leadsInside(is) ? responseFieldChanges(was, is) : []),
     ...symlinks(was, is),
     ...statusChanges(was, is),
+    ...accessChanges(was, is, before.config, after.config),
     ...proxied(was, is),
     ...upstreamChanges(before.upstream(was)?.upstream, after.upstream(is)),
   ];

@@ -1,5 +1,7 @@
 import type { Action, RouteRuntime } from "../exchange/exchange.js";
 import {
+  AccessGuards,
+  type AccessLists,
   hasSeveral,
   type ProxyConfig,
   redirectsToSlash,
@@ -35,6 +37,8 @@ import {
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
 export interface CompiledRoutes extends WorkerContext {
+  /** From now on these files of access policies have these contents. */
+  setAccessLists(lists: AccessLists): void;
   /** Closes idle upstream connections now and the others after their responses. */
   close(): void;
   /** The holdings of all pools together. */
@@ -60,6 +64,7 @@ export interface CompiledRoutes extends WorkerContext {
  * @param upstreamTls TLS material of upstreams, by their names
  * @param cookieKey key of the cookies that bind clients to servers
  * @param askStatus asks the master for the status, for routes that show it
+ * @param accessLists contents of the files that access policies name
  */
 export function compileRoutes(
   config: ProxyConfig,
@@ -68,6 +73,7 @@ export function compileRoutes(
   upstreamTls: Readonly<Record<string, UpstreamTlsContents>> = {},
   cookieKey = "",
   askStatus: AskStatus = () => Promise.resolve(undefined),
+  accessLists: AccessLists = {},
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
@@ -79,33 +85,29 @@ export function compileRoutes(
   };
   const upstreams = new Map(
     config.upstreams.map((upstream) => {
-      const contents = upstreamTls[upstream.name];
-      const made = hasSeveral(upstream)
-        ? new UpstreamServers(upstream, faults, warn, contents, cookieKey, counts)
-        : singlePool(upstream);
+      const several = [faults, warn, upstreamTls[upstream.name], cookieKey, counts] as const;
+      const made = hasSeveral(upstream) ? new UpstreamServers(upstream, ...several) : singlePool(upstream);
       return [upstream.name, made];
     }),
   );
   const pools = (): readonly UpstreamPool[] =>
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
+  const guards = new AccessGuards(config, accessLists);
+  const upstreamOf = (name: string) => upstreams.get(name)!;
+  const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
   const { requestId } = config;
   const idField = requestId?.response === true ? requestId.field : undefined;
   for (const server of config.virtualServers) {
     if (idField !== undefined) setServerFields(server, idField);
     for (const route of server.routes) {
-      const action = createAction(
-        route,
-        (name) => upstreams.get(name)!,
-        (file) => fieldValues[file]!,
-        requestId?.field,
-        askStatus,
-      );
+      const action = createAction(route, upstreamOf, valueOf, requestId?.field, askStatus);
       routes.set(route, {
         config: route,
         server,
         action,
+        guard: guards.of(route),
         responseFields: compileResponseFields(server, route, idField),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
@@ -122,6 +124,7 @@ export function compileRoutes(
     counts,
     trusted: withinRanges(config.trustedProxies),
     pools,
+    setAccessLists: (lists) => guards.setLists(lists),
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),
     orderServers: (orders) => upstreams.forEach((one, name) => applyOrders(one, orders[name] ?? {})),

@@ -8,6 +8,7 @@ import {
   type VirtualServerConfig,
   withinRanges,
 } from "../../model/serving.js";
+import { refusesAccess } from "./access.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondFailure } from "./errorPages.js";
 import { Pauses } from "./pauses.js";
@@ -88,6 +89,7 @@ export class Dispatcher {
     const config = this.router.route(exchange.server, request.path);
     const route = config && this.routes.get(config)!;
     exchange.route = route;
+    if (route?.guard !== undefined && refusesAccess(exchange, route.guard)) return;
     if (asksForDrives(exchange.server, request)) return respondDrives(exchange);
     if (route === undefined) return respondFailure(exchange, "destination_not_found", 404);
     if (this.pauses.active && this.pauses.refuses(exchange, route)) return;

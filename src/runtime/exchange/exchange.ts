@@ -1,4 +1,11 @@
-import type { ErrorToken, HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
+import type {
+  AccessRefusal,
+  ErrorToken,
+  HeaderList,
+  RouteConfig,
+  RouteGuard,
+  VirtualServerConfig,
+} from "../../model/index.js";
 import type { LoggedRequest, RequestHead } from "../codec/request.js";
 import type { ResponseFieldsByScheme } from "./responseFields.js";
 import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
@@ -111,6 +118,9 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
 
   /** The id by which its log lines are found (`requestId.ts`); undefined unless an error page or a line has one. */
   requestId?: string | undefined;
+
+  /** Why the client may not come in, if so. */
+  accessRefusal?: AccessRefusal | undefined;
 }
 
 /**
@@ -223,6 +233,8 @@ export interface RouteRuntime {
   readonly config: RouteConfig;
   readonly server: VirtualServerConfig;
   readonly action: Action;
+  /** Judges the clients; undefined if everyone may come in. */
+  readonly guard: RouteGuard | undefined;
   /** Rules of the config for fields of its responses; undefined if there are none. */
   readonly responseFields: ResponseFieldsByScheme | undefined;
   readonly accessLog: AccessLog;

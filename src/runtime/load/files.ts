@@ -6,7 +6,13 @@ import { dirname, join, sep } from "node:path";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { FindCredential } from "./credentials.js";
 import { systemReason } from "../files/systemReason.js";
-import { FileRefused, logRefusal, type ReadOptions, readTrusted } from "../files/trustedFile.js";
+import {
+  FileRefused,
+  logRefusal,
+  type ReadFile,
+  type ReadOptions,
+  readTrusted,
+} from "../files/trustedFile.js";
 
 /**
  * Checks that this process may use the files and directories a config names. The reasons say which directory on the
@@ -27,10 +33,19 @@ export async function readText(
   label: string,
   { secret = false, ...options }: ReadTextOptions = {},
 ): Promise<{ readonly text: string; readonly stats?: Stats } | { readonly problem: Problem }> {
+  if (file === STANDARD_INPUT) return { text: await standardInput() };
+  const read = await readBytes(file, label, { secret, ...options });
+  return "problem" in read ? read : { text: read.bytes.toString("utf8"), stats: read.stats };
+}
+
+/** Bytes of a file, or why it cannot be read. */
+export async function readBytes(
+  file: string,
+  label: string,
+  { secret = false, ...options }: ReadTextOptions = {},
+): Promise<ReadFile | { readonly problem: Problem }> {
   try {
-    if (file === STANDARD_INPUT) return { text: await standardInput() };
-    const { bytes, stats } = await readTrusted(file, options);
-    return { text: bytes.toString("utf8"), stats };
+    return await readTrusted(file, options);
   } catch (error) {
     return { problem: await readProblem(file, label, error as Error, secret ? "secret" : "a+r") };
   }

@@ -1,17 +1,16 @@
 import { join, resolve } from "node:path";
 import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
+import { loadAccessLists } from "./accessLists.js";
 import { checkAuthorityFiles } from "./authorityFiles.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { fromJson, parseConfig } from "../../model/config/parse.js";
-import { pageProblems } from "../../model/config/errorPageChecks.js";
 import {
+  type AccessLists,
   type AccessLogConfig,
-  ERROR_PAGE_BYTES_MAX,
   type ErrorLogConfig,
   type Problem,
-  problem,
   ProblemError,
   type ProxyConfig,
   type ProxyConfigInput,
@@ -21,10 +20,10 @@ import {
   withDnsFiles,
   withNotificationFiles,
 } from "../../model/serving.js";
-import { directoryProblem, logProblem, readParsed, readText, recoverLogs, sha256 } from "./files.js";
+import { directoryProblem, logProblem, readParsed, recoverLogs, sha256 } from "./files.js";
+import { loadErrorPages } from "./errorPageFiles.js";
 import { loadFieldValues } from "./fieldValues.js";
 import { checkNotificationFiles } from "./notificationFiles.js";
-import { readOpenToOthers } from "../files/openToOthers.js";
 import { cookieKey, loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tlsFiles.js";
 import { loadUpstreamTls } from "./upstreamTls.js";
@@ -95,6 +94,11 @@ export interface LoadedConfig {
    * @default - no upstream uses such cookies
    */
   readonly cookieKey?: string | undefined;
+  /**
+   * Contents of the lists of access policies, by file.
+   * @default - no policy names a file
+   */
+  readonly accessLists?: AccessLists;
   /** Findings that do not prevent serving. */
   readonly warnings: readonly Problem[];
 }
@@ -118,7 +122,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
   const { expiry = "problem" } = options;
   const find = await credentials();
-  const [tls, upstreams, tickets, fields, pages, authorities, notified, directories, logs] =
+  const [tls, upstreams, tickets, fields, pages, authorities, notified, access, directories, logs] =
     await Promise.all([
       loadTlsFiles(config, expiry, issued),
       loadUpstreamTls(config, expiry, find),
@@ -127,6 +131,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       loadErrorPages(config),
       checkAuthorityFiles(config, find),
       checkNotificationFiles(config, find),
+      loadAccessLists(config),
       directoryProblems(config),
       options.logToStderr === true ? [] : logProblems(config, tolerant),
     ]);
@@ -138,6 +143,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...pages.problems,
     ...authorities.problems,
     ...notified.problems,
+    ...access.problems,
     ...directories,
     ...(tolerant ? [] : logs),
   ];
@@ -159,6 +165,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       ...{ config: pages.config, fieldValues: fields.values },
       ...{ tls: tls.files, upstreamTls: upstreams.contents },
       ...{ cookieKey: await cookieKey(config, tickets?.secret), warnings, ...secret },
+      ...(access.lists === undefined ? {} : { accessLists: access.lists }),
     },
   };
 }
@@ -209,6 +216,16 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
         ...(dns === undefined ? {} : { dns: withDnsFiles(dns, (path) => join(root, path)) }),
       };
     }),
+    ...(config.accessPolicies === undefined
+      ? {}
+      : {
+          accessPolicies: Object.fromEntries(
+            Object.entries(config.accessPolicies).map(([name, one]) => [
+              name,
+              pathsBelow(root, one, "denyFile"),
+            ]),
+          ),
+        }),
     ...(config.notifications === undefined
       ? {}
       : {
@@ -339,62 +356,4 @@ export function loadedStateOf({
   ]);
   for (const [upstream, { roots, cert }] of Object.entries(upstreamTls)) shown.push([upstream, roots, cert]);
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
-}
-
-/** A config with the content of its error pages, and the problems of their files. */
-interface WithErrorPages {
-  readonly config: ProxyConfig;
-  readonly problems: readonly Problem[];
-}
-
-/**
- * Puts pages from files into the config, because workers read no files, and a changed page counts as a changed config.
- */
-async function loadErrorPages(config: ProxyConfig): Promise<WithErrorPages> {
-  const files = [...filesOf(config)].map(async ([file, field]) => {
-    const label = `${field} (${file})`;
-    const read = await readPage(file, label);
-    if ("problem" in read) return { file, html: "", problems: [read.problem] };
-    return { file, html: read.text, problems: pageProblems(read.text, label) };
-  });
-  const pages = await Promise.all(files);
-  const html = new Map(pages.map((page) => [page.file, page.html]));
-  const virtualServers = config.virtualServers.map((server) => ({
-    ...server,
-    errorPages: server.errorPages.map((page) =>
-      "file" in page ? { statuses: page.statuses, html: html.get(page.file)! } : page,
-    ),
-  }));
-  return { config: { ...config, virtualServers }, problems: pages.flatMap(({ problems }) => problems) };
-}
-
-/** The files, each with the field that first names it. */
-function filesOf({ virtualServers }: ProxyConfig): Map<string, string> {
-  const files = new Map<string, string>();
-  virtualServers.forEach(({ errorPages }, s) =>
-    errorPages.forEach((page, i) => {
-      if ("file" in page && !files.has(page.file))
-        files.set(page.file, `virtualServers[${s}].errorPages[${i}].file`);
-    }),
-  );
-  return files;
-}
-
-/**
- * A page is sent to clients: the rule of static files keeps a user who can change a directory on its path from having a
- * secret sent instead. Directories that only some users may enter are allowed, because the config names the file.
- */
-async function readPage(file: string, label: string): Promise<{ text: string } | { problem: Problem }> {
-  const refused = (message: string) => ({ problem: problem("files.unreadable", label, message) });
-  try {
-    const read = await readOpenToOthers(file, ERROR_PAGE_BYTES_MAX);
-    if ("text" in read) return read;
-    if ("why" in read) return refused(`may not be sent to clients: ${read.why}`);
-    const allowed = `up to ${ERROR_PAGE_BYTES_MAX} bytes, including embedded images`;
-    return { problem: problem("config.bad-error-page", label, `has ${read.size} bytes`, { allowed }) };
-  } catch {
-    // Reading the file by name shows the reason.
-    const read = await readText(file, label, { bytesMax: ERROR_PAGE_BYTES_MAX });
-    return "problem" in read ? read : refused("was replaced while it was read");
-  }
 }

@@ -8,20 +8,22 @@ import { credentials } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
 import { textIfReadable } from "./files.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
-import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
+import { withRenewed } from "../tls/tlsContents.js";
+import { accessFiles, readAccessList } from "./accessLists.js";
+import type { Renewal } from "./renewal.js";
 import { handshakeProblem, unfitCertificate } from "../tls/handshakeCheck.js";
 import { hostPolicy } from "../tls/tlsContexts.js";
 
 /** The outcome for files that changed. */
 export interface RenewalEvents {
-  renewed(renewal: TlsRenewal, message: string, warnings: readonly Problem[]): void;
+  renewed(renewal: Renewal, message: string, warnings: readonly Problem[]): void;
   /** The material that was loaded before stays in service. */
   refused(message: string, problems: readonly Problem[]): void;
 }
 
 /**
- * Notices certificates whose files were renewed, and Diffie-Hellman parameters, and loads them with the checks of a
- * reload.
+ * Notices certificates whose files were renewed, Diffie-Hellman parameters, and lists of addresses, and loads them with
+ * the checks of a reload.
  *
  * systemd's credentials are left out. They do not change while a service runs; a reload hands over renewed ones
  * (`credentialSet.ts`).
@@ -74,7 +76,7 @@ interface Watched {
 type Outcome =
   | {
       readonly ok: true;
-      readonly renewal: TlsRenewal;
+      readonly renewal: Renewal;
       /** Continues from the label. */
       readonly message: string;
       readonly warnings: readonly Problem[];
@@ -103,7 +105,21 @@ async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
     const load = (loaded: LoadedConfig) => loadParameters(dhparam, at, loaded);
     await watch(`dhparam ${dhparam}`, { label: `${at}.dhparam (${dhparam})`, paths: [dhparam], load });
   }
+  for (const [file, field] of accessFiles(config)) {
+    const label = `${field} (${file})`;
+    await watch(`list ${file}`, { label, paths: [file], load: (loaded) => loadList(file, label, loaded) });
+  }
   return [...watched.values()];
+}
+
+async function loadList(file: string, label: string, loaded: LoadedConfig): Promise<Outcome | undefined> {
+  const read = await readAccessList(file, label);
+  if ("problem" in read) return { ok: false, problems: [read.problem] };
+  const { packed, size } = read.addresses;
+  const { v4, v6 } = loaded.accessLists?.[file] ?? {};
+  if (packed.v4 === v4 && packed.v6 === v6) return undefined;
+  const message = `was read again: ${size} ${size === 1 ? "range" : "ranges"} of addresses`;
+  return { ok: true, renewal: { accessLists: { [file]: packed } }, message, warnings: [] };
 }
 
 async function loadPair(

@@ -1,4 +1,4 @@
-import { CUT_MARK, onePiece } from "../../model/serving.js";
+import { CUT_MARK, NO_RESPONSE, onePiece, refusalText } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
 import type { ErrorLevel, Exchange, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
 import { asItIs, NOT_SHOWN, type ShownClient, shownIn } from "./loggedClient.js";
@@ -65,6 +65,7 @@ export function jsonLine(exchange: LoggedExchange, shown: ShownClient = asItIs):
     `,"request_body_bytes":${request.bodyLength === -1 ? "null" : request.bodyLength}` +
     `,"listener":${json(client.listener)}${placeFields(exchange)}` +
     `,"referer":${jsonOrNull(fields.referer && loggedQuery(fields.referer, query))},"user_agent":${jsonOrNull(fields.userAgent)}` +
+    (exchange.accessRefusal === undefined ? "" : `,"access":${json(refusalText(exchange.accessRefusal))}`) +
     (exchange.requestId === undefined ? "" : `,"request_id":"${exchange.requestId}"`) +
     `${traceFields(exchange, tookMs)}}\n`
   );
@@ -137,7 +138,8 @@ export function errorLine(
 /** nginx's 499: the client went away before there was a response. */
 const CLIENT_GONE = 499;
 
-const statusOf = (exchange: Exchange): number => (exchange.status === 0 ? CLIENT_GONE : exchange.status);
+const statusOf = ({ status, accessRefusal }: Exchange): number =>
+  status !== 0 ? status : accessRefusal?.refusal === "close" ? NO_RESPONSE : CLIENT_GONE;
 
 // nginx writes `-` for an absent field and nothing for an empty one (decisions 7.1).
 const orDash = (value: string | undefined): string => (value === undefined ? "-" : escape(value));

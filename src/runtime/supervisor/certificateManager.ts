@@ -9,7 +9,8 @@ import type { LoadedConfig } from "../load/loadConfig.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
 import { wantedCertificates } from "../load/wantedCertificates.js";
 import { unfitCertificate } from "../tls/handshakeCheck.js";
-import type { CertificateContents, TlsRenewal } from "../tls/tlsContents.js";
+import type { CertificateContents } from "../tls/tlsContents.js";
+import type { Renewal } from "../load/renewal.js";
 import { Queue } from "../queue.js";
 import { problem, type Result, type WantedCertificate } from "../../model/serving.js";
 import { listCertificates } from "./certificateList.js";
@@ -22,7 +23,7 @@ export interface CertificateManagerHost {
   /** The config in service, with its files. */
   loaded(): LoadedConfig;
   /** Puts renewed material into service. */
-  install(renewal: TlsRenewal): Promise<void>;
+  install(renewal: Renewal): Promise<void>;
   /** Resolves when every worker that accepts responds to these challenges. */
   respondToChallenges(challenges: readonly Challenge[]): Promise<void>;
 }

@@ -6,7 +6,7 @@ import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { AskedStatus, AskStatus, StatusResponse } from "../status/asked.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import { coarseNow, SWEEP_MS, sweepRegularly } from "../sockets/deadlines.js";
-import { withRenewed } from "../tls/tlsContents.js";
+import { renewed } from "../load/renewal.js";
 import type { Holdings, WorkerHoldings } from "../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { CountsMessage, MasterMessage } from "../worker/ipc.js";
@@ -116,10 +116,7 @@ export class Generation implements WorkerEvents {
   broadcast(message: MasterMessage): void {
     // Workers that are started later get the newest keys and certificates as well.
     if (message.type === "ticketKeys") this.options.ticketKeys = message.ticketKeys;
-    if (message.type === "renewed") {
-      const { loaded } = this.options;
-      this.options.loaded = { ...loaded, tls: withRenewed(loaded.tls, message.renewal) };
-    }
+    if (message.type === "renewed") this.options.loaded = renewed(this.options.loaded, message.renewal);
     for (const worker of this.workers) worker.send(message);
   }
 

@@ -7,7 +7,7 @@ import type { Handover, Program } from "./handover.js";
 import type { NotReady } from "./health.js";
 import { type LoadedConfig, type LoadedForMaster, loadedStateOf, logPaths } from "../load/loadConfig.js";
 import { recoverLogs, sha256 } from "../load/files.js";
-import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
+import { type Renewal, renewed } from "../load/renewal.js";
 import { MasterLog } from "./masterLog.js";
 import { openControl } from "./masterRequests.js";
 import * as report from "./masterReport.js";
@@ -189,11 +189,10 @@ export class Master implements ReplaceableMaster {
    * Uses renewed TLS material for all handshakes from now on; connections and requests stay as they are. Ids of
    * certificates that the running config does not have are passed over.
    */
-  private install(renewal: TlsRenewal): Promise<void> {
+  private install(renewal: Renewal): Promise<void> {
     // A reload in progress may have read the material from before the renewal.
     return this.changes.do(async () => {
-      const loaded = this.loaded!;
-      this.loaded = { ...loaded, tls: withRenewed(loaded.tls, renewal) };
+      this.loaded = renewed(this.loaded!, renewal);
       this.current!.broadcast({ type: "renewed", renewal });
     });
   }

@@ -5,7 +5,7 @@ import type { SeenTransfers } from "../dispatch/transfers.js";
 import type { AskedStatus, StatusResponse } from "../status/asked.js";
 import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
-import type { TlsRenewal } from "../tls/tlsContents.js";
+import type { Renewal } from "../load/renewal.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { Holdings } from "./holdings.js";
@@ -20,8 +20,8 @@ export type MasterMessage =
   | { readonly type: "stop" }
   | { readonly type: "reopenLogs" }
   | { readonly type: "ticketKeys"; readonly ticketKeys: string }
-  /** The certificates for the handshakes from now on; connections stay as they are. */
-  | { readonly type: "renewed"; readonly renewal: TlsRenewal }
+  /** The certificates and address lists for handshakes and requests from now on; connections stay as they are. */
+  | { readonly type: "renewed"; readonly renewal: Renewal }
   /** Respond to these challenges of authorities, and no others, from now on; then say `responding`. */
   | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number }
   /** Send your holdings. */

@@ -12,7 +12,7 @@ import { type PauseOrder, type SeenPauses } from "../dispatch/pauses.js";
 import { type SeenTransfers, Transfers } from "../dispatch/transfers.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
-import type { TlsRenewal } from "../tls/tlsContents.js";
+import type { Renewal } from "../load/renewal.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { AskStatus } from "../status/asked.js";
@@ -37,8 +37,9 @@ export class WorkerServer {
   ) {
     this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
-    const { fieldValues, upstreamTls, cookieKey } = start.loaded;
-    this.routes = compileRoutes(this.config, this.logs, fieldValues, upstreamTls, cookieKey, askStatus);
+    const { fieldValues, upstreamTls, cookieKey, accessLists } = start.loaded;
+    const secrets = [fieldValues, upstreamTls, cookieKey] as const;
+    this.routes = compileRoutes(this.config, this.logs, ...secrets, askStatus, accessLists);
     this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
       this.logs.mainError.write("warn", message),
     );
@@ -161,7 +162,8 @@ export class WorkerServer {
     for (const server of this.servers) server.setTicketKeys(ticketKeys);
   }
 
-  renew(renewal: TlsRenewal): void {
+  renew(renewal: Renewal): void {
+    if (renewal.accessLists !== undefined) this.routes.setAccessLists(renewal.accessLists);
     for (const server of this.servers) server.renew(renewal);
   }
 }

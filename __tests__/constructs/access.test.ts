@@ -1,0 +1,105 @@
+import { App, TerraformStack } from "cdktf";
+import { APPLICATIONS } from "../../src/applications/table.js";
+import { ANY_PLACE } from "../../src/applications/index.js";
+import { Access, type AccessOption, Application, FrontEnd, Mode } from "../../src/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+
+const VPN = { allow: ["10.8.0.0/24"] } as const;
+
+function frontEnd(props: { access?: AccessOption; vault?: AccessOption } = {}) {
+  const stack = new TerraformStack(new App(), "s");
+  const front = new FrontEnd(stack, "front", {
+    host: { address: "192.0.2.10", publicName: "www.example.org" },
+    mode: Mode.tls(),
+    access: props.access,
+  });
+  front.addSite("www", {
+    serverNames: ["www.example.org"],
+    application: Application.server("http://127.0.0.1:9000"),
+  });
+  const vault = front.addSite("vault", {
+    serverNames: ["vault.example.org"],
+    application: Application.vaultwarden({ directory: "/srv/vaultwarden" }),
+    access: props.vault,
+  });
+  const status = (url: string, clientAddress?: string) => {
+    const found = resolve(stack, { url, ...(clientAddress === undefined ? {} : { clientAddress }) });
+    return found.kind === "error" ? [found.status, found.refusal?.policy] : [found.kind, found.access];
+  };
+  return { stack, front, vault, status };
+}
+
+test("without access a config has no policies, but those of applications' manuals", () => {
+  const { stack, status } = frontEnd();
+  expect(renderProxyConfig(stack).accessPolicies).toEqual({
+    "vault/admin": { allow: Access.localNetworks(), refusal: 403 },
+  });
+  expect(status("https://www.example.org/")).toEqual(["proxy", undefined]);
+  expect(status("https://vault.example.org/")).toEqual(["proxy", undefined]);
+  expect(status("https://vault.example.org/%61dmin/users")).toEqual([403, "vault/admin"]);
+  expect(status("https://vault.example.org/admin", "192.168.1.5")).toEqual(["proxy", "vault/admin"]);
+});
+
+test("the nearest policy applies as a whole, and resolve says where it came from", () => {
+  const { front, vault, status } = frontEnd({
+    access: VPN,
+    vault: { deny: ["203.0.113.0/24"], refusal: 404 },
+  });
+  expect(status("https://www.example.org/")).toEqual([403, "front end"]);
+  expect(status("https://www.example.org/", "10.8.0.7")).toEqual(["proxy", "front end"]);
+  expect(status("https://vault.example.org/")).toEqual(["proxy", "vault"]);
+  expect(status("https://vault.example.org/", "203.0.113.9")).toEqual([404, "vault"]);
+  // The redirect to https stays open; the page for other names does not.
+  expect(status("http://www.example.org/")[0]).toBe("redirect");
+  expect(status("https://other.example.org/")).toEqual([403, "front end"]);
+  vault.addRoute("share", { path: "/share", action: vault.routes.web.action, access: "open" });
+  expect(status("https://vault.example.org/share", "203.0.113.9")).toEqual(["proxy", undefined]);
+  expect(front.sites).toHaveLength(2);
+});
+
+test("what a manual closes narrows what a site lets in, until the route says otherwise", () => {
+  const { vault, status } = frontEnd({ vault: { allow: ["10.8.0.0/24", "203.0.113.0/24"] } });
+  const admin = (client: string) => status("https://vault.example.org/admin", client)[0];
+  expect(["10.8.0.7", "203.0.113.9", "192.168.1.5"].map(admin)).toEqual(["proxy", 403, 403]);
+  vault.routes.admin.configure({ access: { allow: ["203.0.113.0/24"] } });
+  expect(["10.8.0.7", "203.0.113.9", "192.168.1.5"].map(admin)).toEqual([403, "proxy", 403]);
+  vault.routes.admin.configure({ access: undefined });
+  expect(["10.8.0.7", "203.0.113.9"].map(admin)).toEqual(["proxy", 403]);
+});
+
+test("where a site and a manual have no address in common, nobody comes in", () => {
+  const { status } = frontEnd({ vault: { allow: ["203.0.113.0/24"] } });
+  expect(
+    ["203.0.113.9", "192.168.1.5"].map((one) => status("https://vault.example.org/admin", one)[0]),
+  ).toEqual([403, 403]);
+});
+
+test.each<[unknown, RegExp]>([
+  [{ allow: ["10.0.0.0/33"] }, /access\.allow\[0\].*is not an IP address/s],
+  [{ allow: [] }, /access\.allow.*has too few items/s],
+  [{ denyFile: "denied.txt" }, /access\.denyFile.*is not an absolute path/s],
+  [{ refusal: 404 }, /access.*refuses nobody/s],
+  [{ allowed: ["10.0.0.0/8"] }, /allowed/],
+  ["closed", /access/],
+])("%j is refused where it was given", (access, message) => {
+  expect(() => frontEnd({ vault: access as AccessOption })).toThrow(message);
+  expect(() => frontEnd({ access: access as AccessOption })).toThrow(message);
+  expect(() => frontEnd().vault.routes.web.configure({ access: access as AccessOption })).toThrow(message);
+});
+
+test("no application closes a path that its sync clients need", () => {
+  const closed = APPLICATIONS.flatMap(({ name, routes, clients: { builtIn = [], withCredentials } }) =>
+    Object.values(routes(ANY_PLACE)).flatMap((route) =>
+      route?.access === undefined
+        ? []
+        : [
+            [
+              name,
+              route.path,
+              [...builtIn, ...withCredentials].filter((path) => `${path}/`.startsWith(`${route.path}/`)),
+            ],
+          ],
+    ),
+  );
+  expect(closed).toEqual([["vaultwarden", "/admin", []]]);
+});

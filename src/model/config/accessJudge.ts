@@ -1,0 +1,63 @@
+import type { ProxyConfig } from "./config.js";
+import { AddressSet, type PackedAddresses } from "../access/addressSet.js";
+
+/** Who may come in, of the config: `accessPolicies`. */
+export type AccessPolicyConfig = NonNullable<ProxyConfig["accessPolicies"]>[string];
+
+/** Contents of the files that policies name, by path. */
+export type AccessLists = Readonly<Record<string, PackedAddresses>>;
+
+/** A policy refuses a request. */
+export interface AccessRefusal {
+  /** Name of the policy, which is the place that it was given at: `vault/admin`. */
+  readonly policy: string;
+  /** Field of the policy that decided. */
+  readonly by: "allow" | "deny" | "denyFile";
+  /** The response. */
+  readonly refusal: 403 | 404 | "close";
+}
+
+/** A refusal in logs: `vault/admin allow`. */
+export const refusalText = ({ policy, by }: AccessRefusal): string => `${policy} ${by}`;
+
+/** nginx's 444: the connection is closed without a response. */
+export const NO_RESPONSE = 444;
+
+/** The status in logs. */
+export const refusalStatus = ({ refusal }: AccessRefusal): number =>
+  refusal === "close" ? NO_RESPONSE : refusal;
+
+/** Judges clients by the address lists of one policy. */
+export class AddressJudge {
+  private readonly allowed: AddressSet | undefined;
+  private readonly denied: AddressSet | undefined;
+  private readonly refusals: Readonly<Record<AccessRefusal["by"], AccessRefusal>>;
+  private list: AddressSet | undefined;
+
+  constructor(
+    readonly name: string,
+    readonly policy: AccessPolicyConfig,
+  ) {
+    const { allow, deny, refusal } = policy;
+    this.allowed = allow && AddressSet.of(allow);
+    this.denied = deny && AddressSet.of(deny);
+    const by = (field: AccessRefusal["by"]): AccessRefusal => ({ policy: name, by: field, refusal });
+    this.refusals = { allow: by("allow"), deny: by("deny"), denyFile: by("denyFile") };
+  }
+
+  /** From now on `denyFile` has these addresses. */
+  setList(list: AddressSet): void {
+    this.list = list;
+  }
+
+  /**
+   * Why a client is refused; undefined if it is not. `deny` and `denyFile` have priority over `allow`. A client without
+   * an address, which is gone by now, is refused.
+   */
+  refusal(address: string): AccessRefusal | undefined {
+    const { allowed, denied, list, refusals } = this;
+    if (denied?.has(address) === true || address === "") return refusals.deny;
+    if (list?.has(address) === true) return refusals.denyFile;
+    return allowed === undefined || allowed.has(address) ? undefined : refusals.allow;
+  }
+}

@@ -1,0 +1,71 @@
+import type { AccessPolicyConfig } from "../config/accessJudge.js";
+import { ipv4Bits, ipv6Groups, plainRange } from "../address.js";
+import type { ProxyConfig } from "../index.js";
+import type { Change } from "./findings.js";
+import type { WayIn } from "./ways.js";
+
+/** Whether clients that a policy refused may come in now. What files contain is not known here. */
+export function accessChanges(
+  was: WayIn,
+  is: WayIn,
+  before: ProxyConfig,
+  after: ProxyConfig,
+): readonly Change[] {
+  const [from, to] = [policyOf(before, was), policyOf(after, is)];
+  const change = { place: `${is.place}.access`, old: said(from), new: said(to) };
+  if (without(admitted(to), admitted(from)).length > 0) return [{ id: "access.opened", ...change }];
+  const file = from?.denyFile;
+  if (file !== undefined && to?.denyFile !== file)
+    return [{ id: "access.opened", ...change, ...(to?.denyFile === undefined ? {} : { level: "warning" }) }];
+  return without(admitted(from), admitted(to)).length > 0 || to?.denyFile !== file
+    ? [{ id: "access.closed", ...change }]
+    : [];
+}
+
+const policyOf = ({ accessPolicies = {} }: ProxyConfig, { route }: WayIn): AccessPolicyConfig | undefined =>
+  route.access === undefined ? undefined : accessPolicies[route.access];
+
+function said({ allow, deny, denyFile }: Partial<AccessPolicyConfig> = {}): string {
+  const others = [...(deny ?? []), ...(denyFile === undefined ? [] : [`those in ${denyFile}`])];
+  return `${allow?.join(" and ") ?? "everyone"}${others.length === 0 ? "" : `, but not ${others.join(" and ")}`}`;
+}
+
+/** First and last address, as numbers of 128 bits: addresses of IPv4 are the mapped ones. */
+type Span = readonly [first: bigint, last: bigint];
+
+const ALL: readonly Span[] = [[0n, 2n ** 128n - 1n]];
+const IPV4: Span = [0xffff_0000_0000n, 0xffff_ffff_ffffn];
+
+function admitted({ allow, deny = [] }: Partial<AccessPolicyConfig> = {}): readonly Span[] {
+  return without(allow === undefined ? ALL : allow.flatMap(spansOf), deny.flatMap(spansOf));
+}
+
+function spansOf(range: string): readonly Span[] {
+  const [address, length] = plainRange(range).split("/") as [string, string?];
+  const bits = ipv4Bits(address);
+  const isIpv4 = bits !== undefined;
+  const number = isIpv4
+    ? IPV4[0] + BigInt(bits)
+    : ipv6Groups(address)!.reduce((all, group) => all * 65_536n + BigInt(group), 0n);
+  const behind = BigInt((isIpv4 ? 32 : 128) - Number(length ?? (isIpv4 ? 32 : 128)));
+  const first = (number >> behind) << behind;
+  const span: Span = [first, first + (1n << behind) - 1n];
+  // No client of IPv4 is in a range of IPv6.
+  return isIpv4 ? [span] : without([span], [IPV4]);
+}
+
+/** The spans without others. */
+function without(spans: readonly Span[], others: readonly Span[]): readonly Span[] {
+  return others.reduce<readonly Span[]>(
+    (left, [first, last]) =>
+      left.flatMap(([from, to]): readonly Span[] =>
+        last < from || first > to
+          ? [[from, to]]
+          : [
+              ...(from < first ? [[from, first - 1n] as const] : []),
+              ...(last < to ? [[last + 1n, to] as const] : []),
+            ],
+      ),
+    spans,
+  );
+}

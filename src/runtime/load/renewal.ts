@@ -1,0 +1,19 @@
+import type { AccessLists } from "../../model/serving.js";
+import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
+import type { LoadedConfig } from "./loadConfig.js";
+
+/** Contents of files that changed while the config that names them is in service. */
+export interface Renewal extends TlsRenewal {
+  /** Lists of access policies, by file. */
+  readonly accessLists?: AccessLists;
+}
+
+/** The loaded config with the renewed part replaced. */
+export function renewed(loaded: LoadedConfig, renewal: Renewal): LoadedConfig {
+  const { accessLists } = loaded;
+  return {
+    ...loaded,
+    tls: withRenewed(loaded.tls, renewal),
+    ...(accessLists === undefined ? {} : { accessLists: { ...accessLists, ...renewal.accessLists } }),
+  };
+}
