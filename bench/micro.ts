@@ -13,7 +13,7 @@ import type { LoggedExchange } from "../src/runtime/exchange/exchange.js";
 import { WorkerCounts } from "../src/runtime/counting/workerCounts.js";
 import { isRegistered } from "../src/runtime/dispatch/reasonPhrases.js";
 import { ChunkDecoder } from "../src/runtime/codec/http1/chunkDecoder.js";
-import type { Head } from "../src/runtime/codec/http1/fields.js";
+import type { MessageHead } from "../src/runtime/codec/http1/fields.js";
 import { HeadReader } from "../src/runtime/codec/http1/headReader.js";
 import { parseRequestHead } from "../src/runtime/codec/http1/requestHead.js";
 import { parseResponseHead } from "../src/runtime/codec/http1/responseHead.js";
@@ -137,7 +137,7 @@ function routing(extra: number): Case["run"] {
 
 const client = { address: "127.0.0.1", scheme: "https" as const, trusted: false };
 
-const headOf = (text: string): Head => ({ text, bytes: Buffer.from(text, "latin1"), at: 0 });
+const headOf = (text: string): MessageHead => ({ text, bytes: Buffer.from(text, "latin1"), at: 0 });
 
 function requestFacts(head: string) {
   const { method, target, path, headers, fields, host, serverName } = parseRequestHead(

@@ -1,10 +1,10 @@
 import type { ErrorToken, RouteConfig, VirtualServerConfig } from "../src/model/index.js";
 import { WorkerCounts } from "../src/runtime/counting/workerCounts.js";
 import type {
-  Action,
+  RouteAction,
   ClientInfo,
   HeaderList,
-  Holder,
+  ExchangeHolder,
   LoggedExchange,
   RouteRuntime,
 } from "../src/runtime/exchange/exchange.js";
@@ -76,7 +76,7 @@ export class FakeExchange implements LoggedExchange {
   /** What was sent, and how much memory each piece was in. */
   readonly pieces: { readonly bytes: number; readonly memory: ArrayBufferLike }[] = [];
   released = false;
-  private holder: Holder | undefined;
+  private holder: ExchangeHolder | undefined;
   private gone = false;
   private chunks: Buffer[] = [];
   private kept: Uint8Array | undefined;
@@ -99,14 +99,14 @@ export class FakeExchange implements LoggedExchange {
     this.abort();
   }
 
-  hold(holder: Holder): boolean {
+  hold(holder: ExchangeHolder): boolean {
     if (this.released) return false;
     if (this.holder !== undefined && this.holder !== holder) throw new Error("a second holder");
     this.holder = holder;
     return true;
   }
 
-  letGo(holder: Holder): void {
+  letGo(holder: ExchangeHolder): void {
     if (this.holder === holder) this.holder = undefined;
   }
 
@@ -209,7 +209,7 @@ export class FakeExchange implements LoggedExchange {
 
 /** Runs an action on a request to its end. */
 export function run(
-  action: Action,
+  action: RouteAction,
   request: FakeRequest = {},
   options: FakeOptions = {},
 ): Promise<FakeExchange> {

@@ -10,7 +10,7 @@ import { type DispatchedExchange, Dispatcher } from "../src/runtime/dispatch/dis
 import type {
   BodySink,
   Exchange,
-  Holder,
+  ExchangeHolder,
   LoggedExchange,
   RouteRuntime,
 } from "../src/runtime/exchange/exchange.js";
@@ -166,7 +166,7 @@ export function respond(exchange: Exchange, status: number, body = "", headers: 
 }
 
 /** A sink that keeps what it is given, and holds for its exchange. */
-export class KeepingSink implements BodySink, Holder {
+export class KeepingSink implements BodySink, ExchangeHolder {
   body = "";
   ended = false;
   aborted = false;
@@ -201,7 +201,7 @@ export class KeepingSink implements BodySink, Holder {
 }
 
 /** Holds for an exchange, and counts what it is told. */
-export class CountingHolder implements Holder {
+export class CountingHolder implements ExchangeHolder {
   drained = 0;
   released = 0;
 

@@ -1,4 +1,4 @@
-import type { Exchange, Holder } from "../src/runtime/exchange/exchange.js";
+import type { Exchange, ExchangeHolder } from "../src/runtime/exchange/exchange.js";
 import type { UpstreamConnection } from "../src/runtime/upstream/upstreamConnection.js";
 import type { ConnectionTaker } from "../src/runtime/upstream/connectionTaker.js";
 import type { UpstreamPool } from "../src/runtime/upstream/pool.js";
@@ -11,7 +11,7 @@ export class Taker implements ConnectionTaker {
   readonly refusals: string[] = [];
   readonly faults: unknown[] = [];
   /** Who holds for its exchange. */
-  holder: Holder | undefined;
+  holder: ExchangeHolder | undefined;
 
   constructor(address = "192.0.2.7") {
     this.exchange = {

@@ -2,7 +2,7 @@ import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/
 import { differences } from "../../src/model/review/difference.js";
 import { TLS_POLICIES } from "../../src/model/tlsPolicy.js";
 import { sayings } from "../../testkit/sayings.js";
-import { type Finding, FINDINGS, type FindingId } from "../../src/model/review/findings.js";
+import { type ReviewFinding, FINDINGS, type FindingId } from "../../src/model/review/findings.js";
 
 /** What a config opens that another one does not, by what it means: case by case. */
 
@@ -60,7 +60,7 @@ const fields = (responseHeaders: Loose): Site => ({ server: { responseHeaders } 
 const https = (tls: Loose): Site => ({ upstream: { url: "https://10.0.0.7:8443", tls } });
 const plainHttp = { protocol: "http", tls: undefined };
 
-type Case = readonly [FindingId, Site, Site, string, Partial<Finding>?];
+type Case = readonly [FindingId, Site, Site, string, Partial<ReviewFinding>?];
 
 const said = sayings("differences");
 

@@ -23,7 +23,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AcmeError } from "../../src/runtime/acme/acmeError.js";
-import { accountFile, Authority } from "../../src/runtime/acme/authority.js";
+import { accountFile, AcmeAuthority } from "../../src/runtime/acme/authority.js";
 import { AcmeEngine } from "../../src/runtime/acme/engine.js";
 import { pageOf } from "../../src/runtime/acme/acmeClient.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
@@ -254,7 +254,7 @@ function begin({ authority: config, ...more }: More = {}) {
     },
   } as unknown as OrderedCertificate;
   const { signal } = new AbortController();
-  const authority = new Authority(wanted.authority, folder, clock, signal);
+  const authority = new AcmeAuthority(wanted.authority, folder, clock, signal);
   const challenges = new OpenChallenges(host, clock);
   const options = { wanted, authority, challenges, clock, signal, folder: join(folder, "c") };
   return { wanted, authority, order: new Order({ ...options, unfit: (...all) => host.unfit(...all) }) };

@@ -17,7 +17,7 @@ import { connect } from "node:tls";
 import { once } from "node:events";
 import type { WantedCertificate } from "../../src/model/serving.js";
 import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
-import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
+import { type CopyLink, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import { CertificateSharing, type SharingOptions } from "../../src/runtime/acme/sharing.js";
 import { listenProblem } from "../../src/runtime/listen/sockets.js";
 import {
@@ -297,8 +297,8 @@ describe("between two hosts", () => {
   const stopping: (() => void)[] = [];
   afterEach(() => stopping.splice(0).forEach((stop) => stop()));
 
-  const linkOf = (port: number, own: string, peer: string): Link => ({ own, peer, port, key });
-  const listen = async (link: Link, got: unknown[]): Promise<void> => {
+  const linkOf = (port: number, own: string, peer: string): CopyLink => ({ own, peer, port, key });
+  const listen = async (link: CopyLink, got: unknown[]): Promise<void> => {
     const close = await listenForCopies(
       link,
       async (message) => {
@@ -310,7 +310,7 @@ describe("between two hosts", () => {
     stopping.push(() => void close());
   };
   /** One host's side, with what tests change. */
-  const sharing = (link: Link, log: (line: string) => void, more: Partial<SharingOptions> = {}) =>
+  const sharing = (link: CopyLink, log: (line: string) => void, more: Partial<SharingOptions> = {}) =>
     new CertificateSharing({
       link,
       directory: join(folder, link.own),
@@ -437,7 +437,7 @@ describe("between two hosts", () => {
     const port = await freePort();
     const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
     const logs: string[] = [];
-    const start = (link: Link, signal = AbortSignal.timeout(10_000)): Promise<void> =>
+    const start = (link: CopyLink, signal = AbortSignal.timeout(10_000)): Promise<void> =>
       sharing(link, (line) => logs.push(line)).run(signal);
     const old = start(second);
     // It has sent what it has, and would not do so again for minutes.

@@ -2,7 +2,7 @@ import type { VirtualServerConfig, RouteConfig } from "../../src/model/index.js"
 import { type Counts, labelsOf, numberOf, Totals, totalOf } from "../../src/runtime/counting/counts.js";
 import { FAMILIES, type FamilyKey, sizeOf } from "../../src/runtime/counting/families.js";
 import {
-  type Counted,
+  type CountedExchange,
   foldedStatus,
   methodIndex,
   methodLabel,
@@ -15,7 +15,7 @@ const SERVER = { name: "site" } as VirtualServerConfig;
 const ROUTE = { name: "files", path: "/files" } as RouteConfig;
 
 /** An exchange that is over. */
-const over = (more: Partial<Counted> & { method?: string; tookMs?: number } = {}): Counted => ({
+const over = (more: Partial<CountedExchange> & { method?: string; tookMs?: number } = {}): CountedExchange => ({
   request: { method: more.method ?? "GET", receivedAt: 10_000 - (more.tookMs ?? 0) },
   client: { scheme: "http" },
   status: 200,

@@ -7,7 +7,7 @@ import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { NO_PAUSES } from "../../src/runtime/dispatch/pauses.js";
 import { RespondAction } from "../../src/runtime/actions/fixedResponses.js";
 import { socketFailed } from "../../src/runtime/upstream/failures.js";
-import type { UpstreamTls } from "../../src/runtime/upstream/upstreamTls.js";
+import type { TlsToUpstream } from "../../src/runtime/upstream/upstreamTls.js";
 import { issue } from "../../testkit/certificates.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Server.js";
@@ -297,7 +297,7 @@ const failed = (code: string, syscall: string, tls = false) =>
     Object.assign(new Error(code), { code, syscall, errno: -1 }),
     `${syscall}ing to upstream`,
     // Only its name is asked for.
-    { opening: true, responded: false, tls: tls ? ({ name: "web.example" } as UpstreamTls) : undefined },
+    { opening: true, responded: false, tls: tls ? ({ name: "web.example" } as TlsToUpstream) : undefined },
   );
 
 test.each<[token: ErrorToken, codes: string]>([

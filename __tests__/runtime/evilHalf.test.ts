@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { takeCopies } from "../../src/runtime/acme/copies.js";
-import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
+import { type CopyLink, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import type { WantedCertificate } from "../../src/model/serving.js";
 import { issue, type Issued } from "../../testkit/certificates.js";
 import { freePort } from "../../testkit/ports.js";
@@ -57,7 +57,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const linkOf = (own: string, peer: string): Link => ({ own, peer, port, key });
+const linkOf = (own: string, peer: string): CopyLink => ({ own, peer, port, key });
 
 async function open(): Promise<TLSSocket> {
   const socket = connect({

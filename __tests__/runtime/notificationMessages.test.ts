@@ -1,10 +1,10 @@
 import { messageOf } from "../../src/runtime/notifications/messages.js";
-import type { Told } from "../../src/runtime/notifications/notice.js";
+import type { SentNotice } from "../../src/runtime/notifications/notice.js";
 
 /** What each kind of target is told, and how urgent it is. */
 
 const SINCE = Date.UTC(2026, 2, 1, 12, 30);
-const told = (state: Told["state"], what = `w-${state}`): Told => ({
+const told = (state: SentNotice["state"], what = `w-${state}`): SentNotice => ({
   key: "k",
   what,
   fix: "f.",
@@ -12,14 +12,14 @@ const told = (state: Told["state"], what = `w-${state}`): Told => ({
   state,
 });
 
-function sent(type: "webhook" | "ntfy" | "gotify", all: readonly Told[], dropped = 0) {
+function sent(type: "webhook" | "ntfy" | "gotify", all: readonly SentNotice[], dropped = 0) {
   const secrets = { url: new URL("https://a.example/base/topic/"), token: "t" };
   const { url, headers, body } = messageOf(type, secrets, { told: all, dropped, at: SINCE });
   const document = JSON.parse(body!) as Record<string, string>;
   return { url: url.href, authorization: headers["authorization"], document };
 }
 
-test.each<[Told["state"][], string, string, urgent: boolean]>([
+test.each<[SentNotice["state"][], string, string, urgent: boolean]>([
   [["problem"], "1 problem", "w-problem (since 2026-03-01 12:30 UTC)\nFix: f.", true],
   [["event"], "1 event", "w-event (at 2026-03-01 12:30 UTC)\nFix: f.", false],
   [["resolved"], "1 resolved", "Resolved: w-resolved", false],

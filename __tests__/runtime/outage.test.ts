@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { coarseNow, sweepRegularly } from "../../src/runtime/sockets/deadlines.js";
-import { type Held, Outage } from "../../src/runtime/upstream/outage.js";
+import { type WaitingRequest, Outage } from "../../src/runtime/upstream/outage.js";
 
 /** How long requests wait for an upstream that refuses connections. */
 
@@ -12,7 +12,7 @@ test("the error log never says a longer time than the request took", async () =>
     tryAgain: () => undefined,
     onFault: () => undefined,
   });
-  const held: Held = { heldSince: undefined };
+  const held: WaitingRequest = { heldSince: undefined };
   const began = performance.now();
   outage.admit(held);
   while (performance.now() - coarseNow() > 100) await sleep(5);

@@ -2,7 +2,7 @@ import {
   formatStep,
   serviceSteps,
   type Situation,
-  type Stale,
+  type StaleState,
   type WantedUnit,
 } from "../../src/host/activation/serviceSteps.js";
 import type { UnitStatus } from "../../src/host/activation/systemctl.js";
@@ -37,7 +37,7 @@ interface Case {
   readonly domainOnly?: boolean;
   readonly now?: Readonly<Record<string, Partial<UnitStatus>>>;
   readonly wanted?: Readonly<Record<string, WantedUnit>>;
-  readonly stale?: Partial<Stale>;
+  readonly stale?: Partial<StaleState>;
 }
 
 function situationOf(given: Case): Situation {

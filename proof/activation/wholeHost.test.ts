@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Deactivated } from "../../src/host/activation/deactivate.js";
 import type { SeenDrift } from "../../src/host/activation/drift.js";
-import type { ExpectedResponse } from "../../src/host/diagnosis/expectedResponses.js";
+import type { ExpectedProbe } from "../../src/host/diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../../src/host/diagnosis/liveCheck.js";
 import type { ProbeOutcome } from "../../src/host/diagnosis/probe.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
@@ -1108,7 +1108,7 @@ describe("how the host should respond", () => {
   const HOST = "files.example.org";
   let server: Server;
   let port: number;
-  let responds: (row: ExpectedResponse) => ProbeOutcome;
+  let responds: (row: ExpectedProbe) => ProbeOutcome;
   let plainConfig: ProxyConfigInput;
   let files: SiteFiles;
   beforeEach(async () => {

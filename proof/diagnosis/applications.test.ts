@@ -8,7 +8,7 @@ import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { type ApplicationDefinition, APPLICATIONS, type PublicPlace } from "../../src/applications/index.js";
 import { run } from "../../src/cli/program.js";
-import { type ExpectedResponse, expectedResponses } from "../../src/host/diagnosis/expectedResponses.js";
+import { type ExpectedProbe, expectedResponses } from "../../src/host/diagnosis/expectedResponses.js";
 import { judge } from "../../src/host/diagnosis/liveCheck.js";
 import { probe } from "../../src/host/diagnosis/probe.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
@@ -96,7 +96,7 @@ test.each(told)("%s: the line to change is named", async (_title, definition, se
 });
 
 /** What is asked of an application without a settings file for its URL. */
-async function rowOf(application: Application, named: RegExp): Promise<ExpectedResponse> {
+async function rowOf(application: Application, named: RegExp): Promise<ExpectedProbe> {
   const { activation, proxy } = await deploy(application.definition, join(folder, "host"));
   const { expect: asked = [], rows } = activation!.deployment;
   expect(rows).toEqual([expect.objectContaining({ code: "public-urls" })]);

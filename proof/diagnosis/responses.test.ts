@@ -16,7 +16,7 @@ import {
   status,
 } from "../../src/host/diagnosis/expectation.js";
 import {
-  type ExpectedResponse,
+  type ExpectedProbe,
   expectedResponses,
   type ExpectedResponsesOptions,
   mainName,
@@ -139,7 +139,7 @@ const config = (options: Partial<SiteOptions> = {}, more: Partial<ProxyConfigInp
   configOf({ ...siteConfig({ mode: "plain", host: ADDRESS, ...options }), ...more });
 
 /** A row in one line: its name, where it goes, and what for. */
-const line = ({ name, request, expected, upstream, notProbed }: ExpectedResponse): string =>
+const line = ({ name, request, expected, upstream, notProbed }: ExpectedProbe): string =>
   [
     `${name}: ${request.scheme}://${request.host}${request.path} at ${request.address} ${request.port}`,
     expected.map(({ message }) => message).join(", "),
@@ -449,11 +449,11 @@ test.each<
   expect(siteRows(parsed).at(-1)!.request.host).toBe(host ?? "127.0.0.1");
 });
 
-const row = (subject: Subject, options: Partial<SiteOptions> = {}): ExpectedResponse =>
+const row = (subject: Subject, options: Partial<SiteOptions> = {}): ExpectedProbe =>
   siteRows(config(options), { imagePath: "a.png" }).find((one) => subjectOf(one) === subject)!;
 const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
 
-test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[]]>([
+test.each<[ExpectedProbe, ReceivedResponse, cause: RegExp, settings?: string[]]>([
   [row("default"), responded(404, { server: "portico/1" }), /its page is missing/],
   [row("default"), responded(404), /the default virtual server is not enabled/],
   [row("media"), page(404, "portico/1"), /^the default virtual server responded: the server name/],
@@ -520,7 +520,7 @@ test.each<[ExpectedResponse, ReceivedResponse, cause: RegExp, settings?: string[
   expect(found.settings ?? []).toEqual(settings);
 });
 
-test.each<[ExpectedResponse, code: string, cause: RegExp]>([
+test.each<[ExpectedProbe, code: string, cause: RegExp]>([
   [row("web"), "ECONNREFUSED", /^nothing listens on 127\.0\.0\.1 port 80/],
   [row("web"), "ETIMEDOUT", /^no response from 127\.0\.0\.1 port 80/],
   [row("web"), "EHOSTUNREACH", /^no response from/],
@@ -550,7 +550,7 @@ test.each<[ExpectedResponse, code: string, cause: RegExp]>([
 });
 
 describe("a line of `portico check --live`", () => {
-  test.each<[what: string, asked: ExpectedResponse, outcome: Parameters<typeof judge>[1], line: RegExp]>([
+  test.each<[what: string, asked: ExpectedProbe, outcome: Parameters<typeof judge>[1], line: RegExp]>([
     [
       "passes",
       row("fileServer"),

@@ -1,6 +1,6 @@
 import type {
   Evidence,
-  Finding,
+  EvidenceFinding,
   PublicAddress,
   SeenUpstreamServer,
 } from "../../src/host/diagnosis/evidence.js";
@@ -47,8 +47,8 @@ const said = (rows: readonly DiagnosisRow[], id: string): string => {
   return [cause, ...evidence, fix].filter((part) => part !== undefined).join("\n");
 };
 
-const finding: Finding = { at: "/a", what: "is odd", fix: "mend it" };
-const findings = (count: number): Finding[] =>
+const finding: EvidenceFinding = { at: "/a", what: "is odd", fix: "mend it" };
+const findings = (count: number): EvidenceFinding[] =>
   Array.from({ length: count }, (_, i) => ({ at: `/f${i}`, what: "is odd", fix: `fix ${i % 2}` }));
 const drift = (more: object): Partial<Evidence> => ({ drift: { ...HEALTHY.drift!, ...more } });
 const without = (...names: (keyof Evidence)[]): Partial<Evidence> =>

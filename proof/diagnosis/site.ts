@@ -1,5 +1,5 @@
 import {
-  type ExpectedResponse,
+  type ExpectedProbe,
   expectedResponses,
   type ExpectedResponsesOptions,
   mainName,
@@ -38,7 +38,7 @@ export const errorPage = (status: number, server = "portico"): ProbeOutcome =>
   response(status, { server }, { body: `<hr><center>${server}</center>` });
 
 /** The rows of a file-sync front end, as its deployment lists them. */
-export function siteRows(config: ProxyConfig, options: ExpectedResponsesOptions = {}): ExpectedResponse[] {
+export function siteRows(config: ProxyConfig, options: ExpectedResponsesOptions = {}): ExpectedProbe[] {
   const mode = config.listeners.some(({ protocol }) => protocol === "https") ? "tls" : "plain";
   const host = mainName(config);
   const expect = siteExpect({ mode, ...(host === undefined ? {} : { host }) });
@@ -60,11 +60,11 @@ const SUBJECTS = {
 export type Subject = keyof typeof SUBJECTS;
 
 /** What a row is about. */
-export const subjectOf = ({ name }: ExpectedResponse): Subject =>
+export const subjectOf = ({ name }: ExpectedProbe): Subject =>
   (Object.keys(SUBJECTS) as Subject[]).find((subject) => SUBJECTS[subject].test(name))!;
 
 /** What each request should get. */
-export function asExpected(row: ExpectedResponse): ProbeOutcome {
+export function asExpected(row: ExpectedProbe): ProbeOutcome {
   const { request } = row;
   const subject = subjectOf(row);
   const { scheme, host, path } = request;

@@ -1,6 +1,6 @@
-import { readLogLine, type LoggedRequest } from "../../src/host/diagnosis/accessLogLine.js";
+import { readLogLine, type LineRequest } from "../../src/host/diagnosis/accessLogLine.js";
 import { Replay } from "../../src/host/diagnosis/replay.js";
-import { type Outcome, outcomeIn, Side } from "../../src/host/diagnosis/replayOutcome.js";
+import { type ReplayOutcome, outcomeIn, Side } from "../../src/host/diagnosis/replayOutcome.js";
 import { Random, seedOf } from "../../testkit/random.js";
 import { type Asked, configAt, requestAt } from "./generate.js";
 import { Front, type Served, startParts } from "./served.js";
@@ -74,7 +74,7 @@ function judge(
   const origin = { scheme: "https", host: "a.example" } as const;
   const replay = new Replay({ before, after, origin, secrets: true });
   const sides: Pair<Side> = [new Side(before), new Side(after)];
-  const lines = new Map<number, LoggedRequest>();
+  const lines = new Map<number, LineRequest>();
   for (const text of log.split("\n").slice(0, -1)) {
     const line = readLogLine(text);
     if (line === undefined) tally.wrong.push(`is no line of a log: ${text}`);
@@ -108,7 +108,7 @@ function judge(
 }
 
 /** Whether an outcome is what the client got. */
-function isServed({ action, status, to, upstream, body }: Outcome, asked: Asked, got: Served): boolean {
+function isServed({ action, status, to, upstream, body }: ReplayOutcome, asked: Asked, got: Served): boolean {
   if (action === "proxy") return got.upstream === `${upstream} ${asked.method} ${to}`;
   if (got.upstream !== undefined) return false;
   switch (action) {

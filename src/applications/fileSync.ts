@@ -19,7 +19,7 @@ import {
 export type FileSyncPart = "web" | "webdav" | "fileServer";
 
 /** The options from its front end. */
-export interface FileSyncOptions extends MediaPermissions {
+export interface FileSyncFacts extends MediaPermissions {
   readonly paths: FileSyncPaths;
   readonly media: MediaDirectories;
   readonly destination?: Extract<ActionInput, { readonly type: "proxy" }>["destination"];
@@ -37,7 +37,7 @@ export type FileSyncUnits = { readonly [daemon in "webApplication" | "fileServer
 
 type FileSyncService = ApplicationDefinition<FileSyncPart, FileSyncPart | "media" | "avatars">;
 
-export function fileSyncService(options: FileSyncOptions): FileSyncService {
+export function fileSyncService(options: FileSyncFacts): FileSyncService {
   const { paths, media, fixMedia = false, units = {}, settings } = options;
   return {
     name: "fileSync",
@@ -69,7 +69,7 @@ export function fileSyncService(options: FileSyncOptions): FileSyncService {
 
 function routesAt(
   { scheme, host }: PublicPlace,
-  { paths, media, destination }: FileSyncOptions,
+  { paths, media, destination }: FileSyncFacts,
 ): ReturnType<FileSyncService["routes"]> {
   const expect = fileSyncExpectations({ scheme, host, path: paths.web });
   // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.

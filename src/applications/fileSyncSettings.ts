@@ -9,7 +9,7 @@ import {
   type SettingsFile,
 } from "../model/index.js";
 import { nameRule, PUBLIC_NAME } from "../model/serverName.js";
-import { accepting, type TextRule } from "../model/textRule.js";
+import { accepting, type DescribedRule } from "../model/textRule.js";
 import { commandProblems, renderSettings, renderUnit, type UnitCommand } from "../render/index.js";
 
 /** Paths of the application's routes, without a trailing slash. */
@@ -185,16 +185,14 @@ function startDropIn(command: UnitCommand["command"]): string {
   return renderUnit({ Service: { ExecStart: ["", { command }] } });
 }
 
-type Rule = TextRule & { readonly allowed: string };
-
 /** The word that the application's paths begin with. */
-export const PATH_PREFIX: Rule = {
+export const PATH_PREFIX: DescribedRule = {
   pattern: "^[A-Za-z0-9][A-Za-z0-9_-]*$",
   allowed: "one word of letters, digits, `-` and `_`",
 };
 
 /** The path of one of its routes. */
-export const APPLICATION_PATH: Rule = {
+export const APPLICATION_PATH: DescribedRule = {
   pattern: "^(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+$",
   allowed: "a path of segments of letters, digits and ._~-, without a slash at the end",
 };
@@ -206,13 +204,13 @@ export const APPLICATION_PATH: Rule = {
  */
 export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
   const { startCommand, pathPrefix, routePaths = {}, fileServerHost, fileServerPort } = input;
-  const texts: [string, unknown, Rule][] = [
+  const texts: [string, unknown, DescribedRule][] = [
     ["pathPrefix", pathPrefix, PATH_PREFIX],
-    ...Object.entries(routePaths).flatMap(([name, path]): [string, unknown, Rule][] =>
+    ...Object.entries(routePaths).flatMap(([name, path]): [string, unknown, DescribedRule][] =>
       path === undefined ? [] : [[`routePaths.${name}`, path, APPLICATION_PATH]],
     ),
     ["fileServerHost", fileServerHost, PUBLIC_NAME],
-    ...input.origins.map(({ host }, i): [string, unknown, Rule] => [`origins[${i}].host`, host, nameRule(i)]),
+    ...input.origins.map(({ host }, i): [string, unknown, DescribedRule] => [`origins[${i}].host`, host, nameRule(i)]),
   ];
   const ports: [string, unknown][] = [
     ["fileServerPort", fileServerPort],

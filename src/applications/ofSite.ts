@@ -1,7 +1,7 @@
 import type { ExpectationInput, SettingsFile } from "../model/index.js";
 import type { ApplicationDefinition, ApplicationRoute } from "./definition.js";
 
-type SettingsItem = SettingsFile["items"][number];
+type ItemOfFile = SettingsFile["items"][number];
 
 /**
  * Makes the definition of one of several applications on a host: rows of `portico doctor`, settings files and expected
@@ -39,7 +39,7 @@ export function ofSite(name: string, definition: ApplicationDefinition): Applica
     ...(settings && {
       settings: (place) =>
         settings(place).map((file) => {
-          const items = (file.items as SettingsItem[]).map(withCode);
+          const items = (file.items as ItemOfFile[]).map(withCode);
           return { ...file, name: named(file.name), items } as SettingsFile;
         }),
     }),

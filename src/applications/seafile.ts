@@ -98,7 +98,7 @@ export type SeafileRoute =
   | "socketIo"
   | "thumbnailPing";
 
-type Parts = { readonly [part in SeafilePart]?: ApplicationPart };
+type SeafileParts = { readonly [part in SeafilePart]?: ApplicationPart };
 type Seafile = ApplicationDefinition<SeafilePart, SeafileRoute>;
 
 /** The options with values that follow from them. */
@@ -175,7 +175,7 @@ export function seafile(options: SeafileOptions): Seafile {
   };
 }
 
-function partsOf({ version, onHost, web, components }: Installation): Parts {
+function partsOf({ version, onHost, web, components }: Installation): SeafileParts {
   const { webdav = false, notification = false, seadoc = false, thumbnail = false, office } = components;
   const at = (port: number): string => `http://127.0.0.1:${port}`;
   return {
@@ -210,7 +210,7 @@ function partsOf({ version, onHost, web, components }: Installation): Parts {
 function routesAt(
   place: PublicPlace,
   { directory, web, media, components: { office } }: Installation,
-  parts: Parts,
+  parts: SeafileParts,
 ): ReturnType<Seafile["routes"]> {
   // These parts have no pages, and the manual's nginx redirects none of them.
   const stripped = { options: { strip: "raw", slashRedirect: false } };

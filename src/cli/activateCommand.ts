@@ -19,7 +19,7 @@ import {
 import { formatChecked } from "../host/diagnosis/liveCheck.js";
 import { formatProblem, INCOMING_DIRECTORY, type Problem, ProblemError } from "../model/index.js";
 import { wholeNumber } from "./options.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type CommandOutput } from "./output.js";
 
 interface CommonFlags {
   root: string;
@@ -44,7 +44,7 @@ interface DeactivateFlags extends CommonFlags {
   identity?: string;
 }
 
-export function addActivate(program: Command, output: Output, done: (code: number) => void): void {
+export function addActivate(program: Command, output: CommandOutput, done: (code: number) => void): void {
   withCommon(program.command("activate"))
     .description("bring the delivered deployment into service on this host, or leave the host as it was")
     .option("--incoming <DIR>", "directory with the uploaded files (default: the files are already in place)")
@@ -124,9 +124,9 @@ function withCommon(command: Command): Command {
 
 /** A run that changes the host does not end with the terminal or the connection that started it. */
 async function toItsEnd<F extends ActivateFlags>(
-  command: (flags: F, output: Output) => Promise<number>,
+  command: (flags: F, output: CommandOutput) => Promise<number>,
   flags: F,
-  output: Output,
+  output: CommandOutput,
   programs: () => Programs | Promise<Programs>,
 ): Promise<number> {
   if (flags.record === undefined) {
@@ -145,7 +145,7 @@ async function toItsEnd<F extends ActivateFlags>(
   return code;
 }
 
-async function runActivate(flags: ActivateFlags, output: Output): Promise<number> {
+async function runActivate(flags: ActivateFlags, output: CommandOutput): Promise<number> {
   const report = reportTo(flags, output);
   const { signal, release } = interruption();
   try {
@@ -183,7 +183,7 @@ function notYetSet(settings: readonly string[]): string {
 `;
 }
 
-async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<number> {
+async function runDeactivate(flags: DeactivateFlags, output: CommandOutput): Promise<number> {
   // There is no safe point to stop halfway: it continues to the end.
   const { release } = interruption();
   try {
@@ -211,7 +211,7 @@ function removedText(removed: Deactivated["removed"]): string {
   return removed === "nothing" ? "nothing is deployed here" : "the deployment is gone";
 }
 
-async function runRecover(flags: CommonFlags, output: Output): Promise<number> {
+async function runRecover(flags: CommonFlags, output: CommandOutput): Promise<number> {
   // There is no safe point to stop halfway, as in a deactivation.
   const { release } = interruption();
   try {
@@ -237,7 +237,7 @@ function recoveredText(kind: "activation" | "deactivation" | undefined): string 
   return kind === "activation" ? "the host is as it was before\n" : "the deployment is gone\n";
 }
 
-function reportTo({ json: asJson }: CommonFlags, output: Output): (line: string) => void {
+function reportTo({ json: asJson }: CommonFlags, output: CommandOutput): (line: string) => void {
   return (line) => (asJson === true ? output.err : output.out).call(output, `${line}\n`);
 }
 
@@ -277,7 +277,7 @@ function activatedJson({ plan, responses }: Activated): string {
   });
 }
 
-function refused(error: unknown, flags: CommonFlags, output: Output): number {
+function refused(error: unknown, flags: CommonFlags, output: CommandOutput): number {
   if (!(error instanceof ProblemError)) throw error;
   if (flags.json === true) {
     const rolledBack = error instanceof ActivationFailed;
@@ -288,7 +288,7 @@ function refused(error: unknown, flags: CommonFlags, output: Output): number {
 }
 
 /** A deactivation does as much as it can, and continues after any failure. */
-function incomplete(problems: readonly Problem[], flags: CommonFlags, output: Output): number {
+function incomplete(problems: readonly Problem[], flags: CommonFlags, output: CommandOutput): number {
   if (flags.json === true) output.out(json({ ok: false, rolledBack: false, problems }));
   else output.err(`${formatAll(problems)}could not remove everything: the problems above name the rest\n`);
   return EXIT.failed;

@@ -1,10 +1,10 @@
 import { parseConfigText } from "../model/config/parse.js";
 import { type Problem, type ProxyConfig, type Result } from "../model/serving.js";
 import { differences } from "../model/review/difference.js";
-import { type Finding, type FoundWay, opens } from "../model/review/findings.js";
+import { type ReviewFinding, type FoundWay, opens } from "../model/review/findings.js";
 import { readParsed, STANDARD_INPUT } from "../runtime/load/files.js";
-import { type Source, sourceOf } from "./document.js";
-import { EXIT, json, type Output, problemsText } from "./output.js";
+import { type DocumentSource, sourceOf } from "./document.js";
+import { EXIT, json, type CommandOutput, problemsText } from "./output.js";
 import { sarifOfFindings, sarifOfProblems } from "./sarif.js";
 
 export interface AgainstOptions {
@@ -15,7 +15,7 @@ export interface AgainstOptions {
 }
 
 /** `portico check --against OLD`: paths that the config opens and the old one does not, by the documents alone. */
-export async function checkAgainst(source: Source, options: AgainstOptions, output: Output): Promise<number> {
+export async function checkAgainst(source: DocumentSource, options: AgainstOptions, output: CommandOutput): Promise<number> {
   const { file } = source;
   const { file: against } = sourceOf(options.against, undefined);
   if (file === STANDARD_INPUT && against === STANDARD_INPUT) {
@@ -35,13 +35,13 @@ export async function checkAgainst(source: Source, options: AgainstOptions, outp
   return opened === 0 ? EXIT.ok : EXIT.failed;
 }
 
-interface Read {
+interface ReadConfig {
   readonly config: ProxyConfig;
   readonly text: string;
 }
 
-const readText = (file: string): Promise<Result<Read>> =>
-  readParsed(file, (text): Result<Read> => {
+const readText = (file: string): Promise<Result<ReadConfig>> =>
+  readParsed(file, (text): Result<ReadConfig> => {
     const parsed = parseConfigText(text);
     return parsed.ok ? { ok: true, value: { config: parsed.value, text } } : parsed;
   });
@@ -50,7 +50,7 @@ function refused(
   file: string,
   problems: readonly Problem[],
   options: AgainstOptions,
-  output: Output,
+  output: CommandOutput,
   code: number,
 ): number {
   if (options.sarif) output.out(json(sarifOfProblems(problems, file)));
@@ -58,7 +58,7 @@ function refused(
   return code;
 }
 
-function findingsText(findings: readonly Finding[], file: string, against: string, opened: number): string {
+function findingsText(findings: readonly ReviewFinding[], file: string, against: string, opened: number): string {
   const differ = `${findings.length} difference${findings.length === 1 ? "" : "s"}`;
   const count =
     findings.length === 0
@@ -67,7 +67,7 @@ function findingsText(findings: readonly Finding[], file: string, against: strin
   return `${findings.map(findingText).join("")}${file} against ${against}: ${count}\n`;
 }
 
-function findingText({ id, level, place, document, message, old, new: now, ways = [] }: Finding): string {
+function findingText({ id, level, place, document, message, old, new: now, ways = [] }: ReviewFinding): string {
   const where = document === "old" ? `${place} of the old config` : place;
   const more = ways.length > WAYS_SHOWN ? [`and ${ways.length - WAYS_SHOWN} more; --json lists all`] : [];
   const rows = [

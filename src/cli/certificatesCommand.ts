@@ -7,7 +7,7 @@ import { printOutcome, withControl } from "./controlOptions.js";
 import { DEFAULT_FILE } from "./document.js";
 import { wholeNumber } from "./options.js";
 import type { ShareFlags } from "./shareCommand.js";
-import { EXIT, json, type Output, tableText } from "./output.js";
+import { EXIT, json, type CommandOutput, tableText } from "./output.js";
 
 interface ListFlags {
   control: string;
@@ -15,7 +15,7 @@ interface ListFlags {
   json?: boolean;
 }
 
-export function addCertificates(program: Command, output: Output, done: (code: number) => void): void {
+export function addCertificates(program: Command, output: CommandOutput, done: (code: number) => void): void {
   const certificates = withControl(program.command("certificates"))
     .description("show the certificates that the running portico serves, and their next renewals")
     .addHelpText(
@@ -73,7 +73,7 @@ Examples:
     });
 }
 
-async function list({ control, timeout, json: asJson }: ListFlags, output: Output): Promise<number> {
+async function list({ control, timeout, json: asJson }: ListFlags, output: CommandOutput): Promise<number> {
   const outcome = await askMaster(control, { command: "certificates" }, timeout * 1000);
   if (!outcome.ok) return printOutcome(outcome, "certificates", output, asJson);
   const { certificates = [] } = outcome.value;

@@ -15,7 +15,7 @@ import {
 } from "../model/index.js";
 import { loadConfig } from "../runtime/load/loadConfig.js";
 import { readParsed } from "../runtime/load/files.js";
-import { readDocument, type Source } from "./document.js";
+import { readDocument, type DocumentSource } from "./document.js";
 import { expectedResponses, mainName } from "../host/diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive, formatChecked } from "../host/diagnosis/liveCheck.js";
 import { seePauses, withoutPaused } from "../host/diagnosis/pauses.js";
@@ -23,7 +23,7 @@ import type { ListedPauses } from "../runtime/supervisor/listedPauses.js";
 import { checkedServer, seeUpstreamServers } from "../host/diagnosis/upstreamServers.js";
 import { isElsewhere } from "../host/diagnosis/hostFacts.js";
 import { imageFor } from "../host/diagnosis/imageFile.js";
-import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
+import { EXIT, json, okText, type CommandOutput, problemsText, summary } from "./output.js";
 import { refuseSite, rowsOfSite, textBySite } from "./sites.js";
 import { previewConfig } from "./previewConfig.js";
 import { checkStoredSettings, type DatabaseFlags } from "./storedSettingsOptions.js";
@@ -35,8 +35,8 @@ export interface CheckOptions {
 }
 
 /** `portico check`: the config, and by default every file it names. */
-export async function check(source: Source, options: CheckOptions, output: Output): Promise<number> {
-  const result: Checked = options.files ? await loadConfig(source) : await readDocumentOnly(source);
+export async function check(source: DocumentSource, options: CheckOptions, output: CommandOutput): Promise<number> {
+  const result: CheckedDocument = options.files ? await loadConfig(source) : await readDocumentOnly(source);
   if (!result.ok) return refused(source, result.problems, options, output);
   const { file } = source;
   const { config, warnings } = result.value;
@@ -49,9 +49,9 @@ export async function check(source: Source, options: CheckOptions, output: Outpu
   return EXIT.ok;
 }
 
-type Checked = Result<{ readonly config: ProxyConfig; readonly warnings: readonly Problem[] }>;
+type CheckedDocument = Result<{ readonly config: ProxyConfig; readonly warnings: readonly Problem[] }>;
 
-async function readDocumentOnly(source: Source): Promise<Checked> {
+async function readDocumentOnly(source: DocumentSource): Promise<CheckedDocument> {
   const document = await readDocument(source.file);
   return document.ok ? { ok: true, value: { config: document.value, warnings: [] } } : document;
 }
@@ -73,7 +73,7 @@ export interface LiveOptions extends DatabaseFlags {
  * `portico check --live`: checks that the running proxy responds as its deployment lists, or its config promises. It reads
  * no other file, so that it works from another machine and for users who may not read the key.
  */
-export async function checkRunning(source: Source, options: LiveOptions, output: Output): Promise<number> {
+export async function checkRunning(source: DocumentSource, options: LiveOptions, output: CommandOutput): Promise<number> {
   const document = await readDocument(source.file);
   const moved = document.ok ? previewed(document.value, options.portOffset) : document;
   if (!moved.ok) return refused(source, moved.problems, options, output);
@@ -168,7 +168,7 @@ async function checkServers(
 
 /** The host's deployment, if the config is the one that it names. */
 async function deploymentOf(
-  { file, root = "/" }: Source,
+  { file, root = "/" }: DocumentSource,
   given: string | undefined,
 ): Promise<Result<Deployment | undefined>> {
   if (given !== undefined) return readParsed(given, parseDeploymentText);
@@ -187,10 +187,10 @@ function previewed(config: ProxyConfig, portOffset: number): Result<ProxyConfig>
 }
 
 function refused(
-  { file }: Source,
+  { file }: DocumentSource,
   problems: readonly Problem[],
   options: { readonly json: boolean },
-  output: Output,
+  output: CommandOutput,
 ): number {
   output.out(options.json ? json({ file, ok: false, problems }) : problemsText(file, problems));
   return EXIT.failed;

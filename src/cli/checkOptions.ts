@@ -5,7 +5,7 @@ import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { controlSocket } from "../runtime/supervisor/serve.js";
 import { sourceOf } from "./document.js";
 import { withSource, wholeNumber } from "./options.js";
-import type { Output } from "./output.js";
+import type { CommandOutput } from "./output.js";
 import { addDatabaseOptions, DATABASE_FLAGS, type DatabaseFlags } from "./storedSettingsOptions.js";
 
 interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFile"> {
@@ -26,7 +26,7 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
   control: string;
 }
 
-export function addCheck(program: Command, output: Output, done: (code: number) => void): void {
+export function addCheck(program: Command, output: CommandOutput, done: (code: number) => void): void {
   const command = withSource(program.command("check"))
     .description(
       "check a config and its files; with --live, the running front end; with --against, what a change opens",

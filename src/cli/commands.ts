@@ -6,7 +6,7 @@ import { addCompletion } from "./completionCommand.js";
 import { addDoctor } from "./doctorCommand.js";
 import { addExplain } from "./explainCommand.js";
 import { addLog } from "./logCommand.js";
-import type { Output } from "./output.js";
+import type { CommandOutput } from "./output.js";
 import { addMaintenance } from "./maintenanceCommand.js";
 import { addNotify } from "./notifyCommand.js";
 import { addPreview } from "./previewOptions.js";
@@ -21,7 +21,7 @@ import { addUpstreams } from "./upstreamsCommand.js";
 import { addWhy } from "./whyCommand.js";
 
 /** Every command but `serve`, in the order of the help. A process that serves loads none of them. */
-export function addCommands(program: Command, output: Output, done: (code: number) => void): void {
+export function addCommands(program: Command, output: CommandOutput, done: (code: number) => void): void {
   addReload(program, output, done);
   addUpgrade(program, output, done);
   addStatus(program, output, done);

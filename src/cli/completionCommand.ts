@@ -1,9 +1,9 @@
 import { Argument, type Command } from "commander";
 import { PROBLEM_CODES } from "../model/index.js";
-import type { Output } from "./output.js";
+import type { CommandOutput } from "./output.js";
 import { type CommandUsage, type OptionUsage, usageOf } from "./usage.js";
 
-export function addCompletion(program: Command, output: Output): void {
+export function addCompletion(program: Command, output: CommandOutput): void {
   const names = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
   program
     .command("completion")
@@ -26,11 +26,11 @@ export function addCompletion(program: Command, output: Output): void {
 interface Shell {
   /** How it is loaded, for the help. */
   readonly load: string;
-  readonly script: (commands: readonly CommandUsage[], words: Words) => string;
+  readonly script: (commands: readonly CommandUsage[], words: CompletionWords) => string;
 }
 
 /** Words that an argument or value may be, by its name. */
-type Words = Readonly<Record<string, readonly string[]>>;
+type CompletionWords = Readonly<Record<string, readonly string[]>>;
 
 const SHELLS: Readonly<Record<"bash" | "zsh" | "fish", Shell>> = {
   bash: { load: 'eval "$(portico completion bash)"                       in ~/.bashrc', script: bash },
@@ -45,7 +45,7 @@ const withValue = ({ options }: CommandUsage): OptionUsage[] =>
   options.filter(({ value }) => value !== undefined);
 
 /** The completions of an argument: files, folders, words, or none. */
-function kindOf(name: string | undefined, words: Words): string {
+function kindOf(name: string | undefined, words: CompletionWords): string {
   if (name === "FILE") return "files";
   if (name === "DIR") return "folders";
   return name !== undefined && name in words ? words[name]!.join(" ") : "";
@@ -54,7 +54,7 @@ function kindOf(name: string | undefined, words: Words): string {
 const key = ({ words }: CommandUsage): string => words.join(" ");
 
 /** Lines of a `case` with the values of options. */
-function valueCases(commands: readonly CommandUsage[], words: Words): string {
+function valueCases(commands: readonly CommandUsage[], words: CompletionWords): string {
   const lines = commands.flatMap((command) =>
     withValue(command).map(
       ({ names, value }) =>
@@ -75,7 +75,7 @@ function commandCases(commands: readonly CommandUsage[]): string {
     .join("\n");
 }
 
-function bash(commands: readonly CommandUsage[], words: Words): string {
+function bash(commands: readonly CommandUsage[], words: CompletionWords): string {
   const offered = commands.map((command) => {
     const names = command.options.flatMap(({ names: all }) => all).join(" ");
     const inner = command.commands.map(({ name }) => name).join(" ");
@@ -126,7 +126,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const described = (name: string, description: string): string =>
   quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
 
-function zsh(commands: readonly CommandUsage[], words: Words): string {
+function zsh(commands: readonly CommandUsage[], words: CompletionWords): string {
   const offered = commands.map((command) => {
     const options = command.options.flatMap(({ names, description }) =>
       names.map((name) => described(name, description)),
@@ -184,7 +184,7 @@ compdef _portico portico
 `;
 }
 
-function fish(commands: readonly CommandUsage[], words: Words): string {
+function fish(commands: readonly CommandUsage[], words: CompletionWords): string {
   const lines = commands.flatMap((command) => {
     const when = `-n ${quoted(condition(command))}`;
     const offers = command.commands.map(
@@ -216,7 +216,7 @@ function condition({ words, commands }: CommandUsage): string {
   return [...seen, ...(inner === "" ? [] : [`not __fish_seen_subcommand_from ${inner}`])].join("; and ");
 }
 
-function fishValue(value: string | undefined, words: Words): string {
+function fishValue(value: string | undefined, words: CompletionWords): string {
   if (value === undefined) return "";
   const kind = kindOf(value, words);
   if (kind === "files") return " -rF";

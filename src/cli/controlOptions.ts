@@ -5,7 +5,7 @@ import { problemCount } from "../runtime/supervisor/masterReport.js";
 import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { controlSocket } from "../runtime/supervisor/serve.js";
 import { wholeNumber } from "./options.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type CommandOutput } from "./output.js";
 
 /** The options of every command that sends a request to a running portico. */
 export function withControl(command: Command): Command {
@@ -28,7 +28,7 @@ export function withSocket(command: Command): Command {
 export function printOutcome(
   outcome: ControlOutcome,
   what: string,
-  output: Output,
+  output: CommandOutput,
   asJson: boolean | undefined,
   afterRefusal = "",
 ): number {

@@ -11,7 +11,7 @@ import { printableValue } from "../model/printable.js";
 import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { sourceOf } from "./document.js";
 import { wholeNumber } from "./options.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type CommandOutput } from "./output.js";
 import { refuseSite, rowsOfSite, textBySite } from "./sites.js";
 import { PASSWORD_VARIABLE } from "./storedSettingsOptions.js";
 
@@ -31,7 +31,7 @@ interface DoctorFlags {
   site?: string;
 }
 
-export function addDoctor(program: Command, output: Output, done: (code: number) => void): void {
+export function addDoctor(program: Command, output: CommandOutput, done: (code: number) => void): void {
   program
     .command("doctor")
     .description("find the faults of the front end, and print a fix for each")
@@ -81,7 +81,7 @@ Examples:
 Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage,
 3 nothing failed, but a row has ?.`;
 
-async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
+async function doctor(flags: DoctorFlags, output: CommandOutput): Promise<number> {
   const databasePassword = process.env[PASSWORD_VARIABLE];
   const root = flags.root === undefined ? undefined : resolve(flags.root);
   if (root !== undefined && flags.elsewhere === true) {

@@ -8,13 +8,13 @@ import { readParsed, STANDARD_INPUT } from "../runtime/load/files.js";
 export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;
 
 /** The config a command works on, and the folder that the host's files are in. */
-export interface Source {
+export interface DocumentSource {
   readonly file: string;
   readonly root?: string;
 }
 
 /** A file that is given is used as it is, `-` is standard input; the default one is looked up below the root. */
-export function sourceOf(file: string | undefined, root: string | undefined): Source {
+export function sourceOf(file: string | undefined, root: string | undefined): DocumentSource {
   const below = root === undefined ? {} : { root: path.resolve(root) };
   if (file === "-") return { file: STANDARD_INPUT, ...below };
   return { file: file ?? path.join(below.root ?? "/", DEFAULT_FILE), ...below };

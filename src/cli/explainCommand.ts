@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { PROBLEM_CODES } from "../model/index.js";
 import { nearest } from "../model/nearest.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type CommandOutput } from "./output.js";
 
-export function addExplain(program: Command, output: Output, done: (code: number) => void): void {
+export function addExplain(program: Command, output: CommandOutput, done: (code: number) => void): void {
   program
     .command("explain")
     .description("explain the code of a problem, with an example and its fix")
@@ -21,7 +21,7 @@ Examples:
     );
 }
 
-function listed(asJson: boolean, output: Output): number {
+function listed(asJson: boolean, output: CommandOutput): number {
   const lines = Object.entries(PROBLEM_CODES).map(([code, fix]) => `${code.padEnd(WIDEST)}  ${fix}\n`);
   output.out(asJson ? json(PROBLEM_CODES) : lines.join(""));
   return EXIT.ok;
@@ -29,7 +29,7 @@ function listed(asJson: boolean, output: Output): number {
 
 const WIDEST = Math.max(...Object.keys(PROBLEM_CODES).map((code) => code.length));
 
-async function explain(given: string, asJson: boolean, output: Output): Promise<number> {
+async function explain(given: string, asJson: boolean, output: CommandOutput): Promise<number> {
   // The code as it was copied may have brackets, or be the anchor of the page.
   const code = given.replace(/^\[|\]$/g, "");
   const { default: page } = await import("../../docs/errors.md");

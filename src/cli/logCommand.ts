@@ -1,7 +1,7 @@
 import { DAY_MS } from "../model/duration.js";
 import { type Command, InvalidArgumentError } from "commander";
 import { logsOfConfig } from "../host/diagnosis/configLogs.js";
-import { type Followed, LogFollower } from "../host/diagnosis/logFollower.js";
+import { type FollowedLine, LogFollower } from "../host/diagnosis/logFollower.js";
 import { matcherOf } from "../host/diagnosis/logFilter.js";
 import { CIDR } from "../model/fields.js";
 import { problem } from "../model/problem.js";
@@ -10,7 +10,7 @@ import { accepting } from "../model/textRule.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryJson, entryText } from "./logText.js";
 import { duration, wholeNumber } from "./options.js";
-import { EXIT, type Output, refusal } from "./output.js";
+import { EXIT, type CommandOutput, refusal } from "./output.js";
 import { refuseSite } from "./sites.js";
 
 interface LogFlags {
@@ -29,7 +29,7 @@ interface LogFlags {
   json?: boolean;
 }
 
-export function addLog(program: Command, output: Output, done: (code: number) => void): void {
+export function addLog(program: Command, output: CommandOutput, done: (code: number) => void): void {
   program
     .command("log")
     .description("follow the access logs of all routes, through rotations")
@@ -66,7 +66,7 @@ Examples:
   portico log --site vault --since 10m
   portico log --route files --client 10.0.0.0/8 --since 10m --no-follow`;
 
-async function log(flags: LogFlags, output: Output): Promise<number> {
+async function log(flags: LogFlags, output: CommandOutput): Promise<number> {
   const { file, root } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
   if (!document.ok) {
@@ -95,7 +95,7 @@ async function log(flags: LogFlags, output: Output): Promise<number> {
   }
   const matches = matcherOf(flags, config);
   const secrets = flags.showSecrets === true;
-  const print = ({ entry, log: of }: Followed): void =>
+  const print = ({ entry, log: of }: FollowedLine): void =>
     output.out(flags.json === true ? entryJson(entry, of, secrets) : entryText(entry, secrets));
   const follower = new LogFollower(shown, matches, print);
   const unreadable = await follower.begin({

@@ -3,9 +3,9 @@ import { askMaster } from "../runtime/supervisor/askMaster.js";
 import type { ListedPauses, ListedQuiesce } from "../runtime/supervisor/listedPauses.js";
 import { printOutcome, withControl } from "./controlOptions.js";
 import { moment } from "./options.js";
-import { EXIT, json, type Output, tableText } from "./output.js";
+import { EXIT, json, type CommandOutput, tableText } from "./output.js";
 
-interface Flags {
+interface MaintenanceFlags {
   control: string;
   timeout: number;
   json?: boolean;
@@ -14,7 +14,7 @@ interface Flags {
   message?: string;
 }
 
-export function addMaintenance(program: Command, output: Output, done: (code: number) => void): void {
+export function addMaintenance(program: Command, output: CommandOutput, done: (code: number) => void): void {
   const maintenance = program
     .command("maintenance")
     .description("respond with 503 to all requests except those of administrators, for a while");
@@ -39,7 +39,7 @@ Examples:
   portico maintenance on --until 14:30 --message "We are moving to a larger disk."
   portico maintenance on --site vault`,
     )
-    .action(async ({ site, until, message: text, ...flags }: Flags) => {
+    .action(async ({ site, until, message: text, ...flags }: MaintenanceFlags) => {
       const begin = {
         ...(until === undefined ? {} : { until }),
         ...(text === undefined ? {} : { message: text }),
@@ -50,15 +50,15 @@ Examples:
     .description("end the maintenance")
     .option("--site <NAME>", "end only the maintenance of this site")
     .addHelpText("after", "\nExamples:\n  portico maintenance off\n  portico maintenance off --site vault")
-    .action(async ({ site, ...flags }: Flags) => change(site === undefined ? {} : { site }, flags));
+    .action(async ({ site, ...flags }: MaintenanceFlags) => change(site === undefined ? {} : { site }, flags));
   withControl(maintenance.command("status", { isDefault: true }))
     .description("show which requests are refused, and until when")
     .addHelpText("after", "\nExamples:\n  portico maintenance status\n  portico maintenance status --json")
-    .action(async (flags: Flags) => done(await status(flags, output)));
+    .action(async (flags: MaintenanceFlags) => done(await status(flags, output)));
 
   async function change(
     request: { readonly site?: string; readonly begin?: { until?: number; message?: string } },
-    { control, timeout, json: asJson }: Flags,
+    { control, timeout, json: asJson }: MaintenanceFlags,
   ): Promise<void> {
     const outcome = await askMaster(control, { command: "maintenance", ...request }, timeout * 1000);
     done(printOutcome(outcome, "maintenance", output, asJson));
@@ -73,7 +73,7 @@ function message(text: string): string {
 
 const MESSAGE_CHARACTERS_MAX = 500;
 
-async function status({ control, timeout, json: asJson }: Flags, output: Output): Promise<number> {
+async function status({ control, timeout, json: asJson }: MaintenanceFlags, output: CommandOutput): Promise<number> {
   const outcome = await askMaster(control, { command: "pauses" }, timeout * 1000);
   if (!outcome.ok) return printOutcome(outcome, "maintenance", output, asJson);
   const { pauses = { maintenance: [] } } = outcome.value;

@@ -2,15 +2,15 @@ import type { Command } from "commander";
 import { formatProblem, problem } from "../model/index.js";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { printOutcome, withControl } from "./controlOptions.js";
-import { EXIT, json, type Output, tableText } from "./output.js";
+import { EXIT, json, type CommandOutput, tableText } from "./output.js";
 
-interface Flags {
+interface NotifyFlags {
   control: string;
   timeout: number;
   json?: boolean;
 }
 
-export function addNotify(program: Command, output: Output, done: (code: number) => void): void {
+export function addNotify(program: Command, output: CommandOutput, done: (code: number) => void): void {
   withControl(program.command("notify"))
     .description("send a test message to every target of the running portico's notifications")
     .requiredOption("--test", "send a test message; for a healthcheck, request its URL")
@@ -26,10 +26,10 @@ Examples:
   portico notify --test
   portico notify --test --json`,
     )
-    .action(async (flags: Flags) => done(await test(flags, output)));
+    .action(async (flags: NotifyFlags) => done(await test(flags, output)));
 }
 
-async function test({ control, timeout, json: asJson }: Flags, output: Output): Promise<number> {
+async function test({ control, timeout, json: asJson }: NotifyFlags, output: CommandOutput): Promise<number> {
   const outcome = await askMaster(control, { command: "notify" }, timeout * 1000);
   if (!outcome.ok) return printOutcome(outcome, "notification", output, asJson);
   const { notified = [] } = outcome.value;

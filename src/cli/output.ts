@@ -2,7 +2,7 @@ import { printable } from "../model/printable.js";
 import { formatProblem, type Problem, type ProxyConfig } from "../model/serving.js";
 
 /** The streams that a command writes to; the process's own streams unless a test gives others. */
-export interface Output {
+export interface CommandOutput {
   out(text: string): void;
   err(text: string): void;
 }
@@ -14,7 +14,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-export const STDIO: Output = {
+export const STDIO: CommandOutput = {
   out: (text) => void process.stdout.write(coloured(text, process.stdout)),
   err: (text) => void process.stderr.write(coloured(text, process.stderr)),
 };
@@ -41,7 +41,7 @@ function coloured(text: string, stream: NodeJS.WriteStream): string {
 }
 
 /** The same, with control characters escaped, so that no output acts on a terminal. */
-export function escapingControls(output: Output): Output {
+export function escapingControls(output: CommandOutput): CommandOutput {
   return { out: (text) => output.out(printable(text)), err: (text) => output.err(printable(text)) };
 }
 

@@ -1,17 +1,17 @@
 import { isIPv6 } from "node:net";
 import { endpoint, ProblemError, type ProxyConfig } from "../model/index.js";
 import { serve } from "../runtime/supervisor/serve.js";
-import { readDocument, type Source } from "./document.js";
+import { readDocument, type DocumentSource } from "./document.js";
 import { mainName } from "../host/diagnosis/expectedResponses.js";
 import { previewCertificates } from "./previewCertificates.js";
-import { EXIT, json, type Output, problemsText } from "./output.js";
+import { EXIT, json, type CommandOutput, problemsText } from "./output.js";
 import { previewConfig, type PreviewOptions } from "./previewConfig.js";
 
 /** `portico preview`: serves the config on loopback until it is stopped. */
 export async function preview(
-  source: Source,
+  source: DocumentSource,
   options: PreviewOptions & { readonly json?: boolean },
-  output: Output,
+  output: CommandOutput,
 ): Promise<number> {
   const document = await readDocument(source.file);
   const moved = document.ok ? previewConfig(document.value, options) : document;

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { sourceOf } from "./document.js";
 import { withSource, wholeNumber } from "./options.js";
-import type { Output } from "./output.js";
+import type { CommandOutput } from "./output.js";
 import { preview } from "./previewCommand.js";
 
 interface PreviewFlags {
@@ -12,7 +12,7 @@ interface PreviewFlags {
   json?: boolean;
 }
 
-export function addPreview(program: Command, output: Output, done: (code: number) => void): void {
+export function addPreview(program: Command, output: CommandOutput, done: (code: number) => void): void {
   withSource(program.command("preview"))
     .description("serve a config on loopback and unprivileged ports, logging to standard error")
     .option("--port-offset <N>", "added to every port: 80 becomes 10080", wholeNumber(1, 65_534), 10_000)

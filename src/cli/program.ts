@@ -5,10 +5,10 @@ import { nodeFixes } from "../model/nodeReleases.js";
 import { VERSION } from "../model/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
-import { EXIT, json, type Output, STDIO, escapingControls } from "./output.js";
+import { EXIT, json, type CommandOutput, STDIO, escapingControls } from "./output.js";
 
 /** Runs the command line and resolves with the exit code: 0 ok, 1 a problem was found, 2 wrong usage. */
-export async function run(args: readonly string[], to: Output = STDIO): Promise<number> {
+export async function run(args: readonly string[], to: CommandOutput = STDIO): Promise<number> {
   const output = escapingControls(to);
   const state = { code: EXIT.ok as number };
   const program = await createProgram(args[0], output, (code) => (state.code = code));
@@ -24,7 +24,7 @@ export async function run(args: readonly string[], to: Output = STDIO): Promise<
 /** The command line; without a `first` word, all of it. */
 export async function createProgram(
   first: string | undefined,
-  output: Output,
+  output: CommandOutput,
   done: (code: number) => void,
 ): Promise<Command> {
   const program = new Command("portico")

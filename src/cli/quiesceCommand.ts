@@ -13,10 +13,10 @@ import type { ListedQuiesce, QuiesceRequest } from "../runtime/supervisor/listed
 import { LEASE_MS } from "../runtime/supervisor/pauseFile.js";
 import { printOutcome, withSocket } from "./controlOptions.js";
 import { duration, wholeNumber } from "./options.js";
-import type { Output } from "./output.js";
+import type { CommandOutput } from "./output.js";
 import { transferText } from "./statusText.js";
 
-interface Flags {
+interface QuiesceFlags {
   control: string;
   timeout: number;
   wait: number;
@@ -28,7 +28,7 @@ interface Flags {
   site?: string;
 }
 
-export function addQuiesce(program: Command, output: Output, done: (code: number) => void): void {
+export function addQuiesce(program: Command, output: CommandOutput, done: (code: number) => void): void {
   // Arguments after the command's name belong to that command, even without `--`.
   program.enablePositionalOptions();
   withSocket(program.command("quiesce"))
@@ -93,11 +93,11 @@ Examples:
   portico quiesce --site vault -- tar -czf vault.tar.gz /srv/vaultwarden
   portico quiesce --slow cut --wait 2h --limit 4h -- /usr/local/sbin/snapshot`,
     )
-    .action(async (command: string[], flags: Flags) => done(await quiesce(command, flags, output)));
+    .action(async (command: string[], flags: QuiesceFlags) => done(await quiesce(command, flags, output)));
 }
 
-async function quiesce([program, ...args]: readonly string[], flags: Flags, output: Output): Promise<number> {
-  const held = new Held(flags);
+async function quiesce([program, ...args]: readonly string[], flags: QuiesceFlags, output: CommandOutput): Promise<number> {
+  const held = new HeldQuiesce(flags);
   const signals = new Signals();
   try {
     const begun = await held.begin();
@@ -107,7 +107,7 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
       return notDone(begun, output);
     }
     held.renewRegularly();
-    const why = await new Waiting(held, flags, signals).untilQuiet(begun);
+    const why = await new QuiesceWait(held, flags, signals).untilQuiet(begun);
     if (why !== undefined) {
       await held.end();
       if ("ok" in why) return notDone(why, output);
@@ -127,7 +127,7 @@ async function quiesce([program, ...args]: readonly string[], flags: Flags, outp
 }
 
 /** Holds a quiesce of the running portico: begins it, renews it, ends it. */
-class Held {
+class HeldQuiesce {
   /** The command runs: from now on no request that writes may be let through. */
   runs = false;
   private readonly id = randomUUID();
@@ -136,7 +136,7 @@ class Held {
   private timer: NodeJS.Timeout | undefined;
   private over = false;
 
-  constructor(private readonly flags: Flags) {}
+  constructor(private readonly flags: QuiesceFlags) {}
 
   begin(): Promise<ControlOutcome> {
     const { reads, site, limit, refuse, minimumRate, slow } = this.flags;
@@ -211,7 +211,7 @@ const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 type Hindrance = ControlOutcome | { readonly reason: string; readonly transfers: readonly Transfer[] };
 
 /** Waits for requests in progress, at first without refusing new ones. */
-class Waiting {
+class QuiesceWait {
   private readonly deadline: number;
   /** When new requests are to be served again; undefined while they are. */
   private refusesUntil: number | undefined;
@@ -219,8 +219,8 @@ class Waiting {
   private opensUntil = 0;
 
   constructor(
-    private readonly held: Held,
-    private readonly flags: Flags,
+    private readonly held: HeldQuiesce,
+    private readonly flags: QuiesceFlags,
     private readonly signals: Signals,
   ) {
     this.deadline = performance.now() + flags.wait;
@@ -295,7 +295,7 @@ class Signals {
 const ENDING = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"] as const;
 
 /** Runs the command. @returns its exit code, as a shell has it */
-function ended(program: string, args: readonly string[], signals: Signals, output: Output): Promise<number> {
+function ended(program: string, args: readonly string[], signals: Signals, output: CommandOutput): Promise<number> {
   return new Promise((resolve) => {
     const failed = (error: NodeJS.ErrnoException): void => {
       output.err(`quiesce failed: ${program} cannot be run: ${error.code ?? error.message}\n`);
@@ -317,7 +317,7 @@ function ended(program: string, args: readonly string[], signals: Signals, outpu
 /** These are the exit statuses of `timeout` and `env`. */
 const [NOT_ENDED, NOT_DONE, CANNOT_RUN, NOT_FOUND] = [124, 125, 126, 127];
 
-function notDone(outcome: ControlOutcome, output: Output): number {
+function notDone(outcome: ControlOutcome, output: CommandOutput): number {
   printOutcome(outcome, "quiesce", output, false);
   return NOT_DONE;
 }

@@ -9,7 +9,7 @@ import {
 } from "../runtime/load/credentialSet.js";
 import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { printOutcome, withControl } from "./controlOptions.js";
-import type { Output } from "./output.js";
+import type { CommandOutput } from "./output.js";
 
 /** TLS files to hand over before the reload. */
 interface HandOver {
@@ -28,7 +28,7 @@ interface ReloadOptions {
 }
 
 /** `portico reload`: makes the running portico load the current config and TLS files, and reports the outcome. */
-async function reload(options: ReloadOptions, output: Output): Promise<number> {
+async function reload(options: ReloadOptions, output: CommandOutput): Promise<number> {
   const handedOver = await handOverCredentials(options.credentials);
   if (!handedOver.ok) return printOutcome(handedOver, "reload", output, options.json);
   const set = handedOver.value;
@@ -58,7 +58,7 @@ interface ReloadFlags {
   json?: boolean;
 }
 
-export function addReload(program: Command, output: Output, done: (code: number) => void): void {
+export function addReload(program: Command, output: CommandOutput, done: (code: number) => void): void {
   const command = withControl(program.command("reload"))
     .description("make the running portico reload its config and TLS files")
     .optionsGroup("Options that the service's unit uses, as root:")

@@ -11,7 +11,7 @@ import {
   siteNotIn,
 } from "../model/index.js";
 import { readDocument, sourceOf } from "./document.js";
-import { EXIT, json, type Output, problemsText } from "./output.js";
+import { EXIT, json, type CommandOutput, problemsText } from "./output.js";
 import { refuseSite } from "./sites.js";
 
 interface ReplayFlags {
@@ -30,7 +30,7 @@ interface ReplayFlags {
 /** How many requests may change: a number, or a share of all. */
 type Allowed = { readonly requests: number } | { readonly share: number };
 
-export function addReplay(program: Command, output: Output, done: (code: number) => void): void {
+export function addReplay(program: Command, output: CommandOutput, done: (code: number) => void): void {
   const command = program
     .command("replay")
     .description(
@@ -89,7 +89,7 @@ Examples:
   portico replay access.log --config new.json --site vault
   portico replay /var/log/nginx/access.log --config portico.json --against-log --host files.example.org`;
 
-async function replay(logs: readonly string[], flags: ReplayFlags, output: Output): Promise<number> {
+async function replay(logs: readonly string[], flags: ReplayFlags, output: CommandOutput): Promise<number> {
   const refused = (file: string, problems: readonly Problem[]): number => {
     output.out(flags.json === true ? json({ file, ok: false, problems }) : problemsText(file, problems));
     return EXIT.failed;
@@ -139,12 +139,12 @@ async function replay(logs: readonly string[], flags: ReplayFlags, output: Outpu
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-type Read = { readonly file: string } & (
+type ReadResult = { readonly file: string } & (
   | { readonly config: ProxyConfig }
   | { readonly problems: readonly Problem[] }
 );
 
-async function configOf(file: string): Promise<Read> {
+async function configOf(file: string): Promise<ReadResult> {
   const read = await readDocument(file);
   return read.ok ? { file, config: read.value } : { file, problems: read.problems };
 }

@@ -5,7 +5,7 @@ import { NO_RESPONSE } from "../model/config/accessJudge.js";
 import { EXAMPLE_CLIENT, type Resolution, resolution, type TestRequest } from "../model/resolution.js";
 import { WINDOWS_DRIVES } from "../host/diagnosis/decisionSteps.js";
 import { readDocument, sourceOf } from "./document.js";
-import { EXIT, json, type Output, problemsText } from "./output.js";
+import { EXIT, json, type CommandOutput, problemsText } from "./output.js";
 
 interface ResolveFlags {
   config?: string;
@@ -17,7 +17,7 @@ interface ResolveFlags {
   json?: boolean;
 }
 
-export function addResolve(program: Command, output: Output, done: (code: number) => void): void {
+export function addResolve(program: Command, output: CommandOutput, done: (code: number) => void): void {
   program
     .command("resolve")
     .description("show how a config handles a request: virtual server, route and upstream request")
@@ -43,7 +43,7 @@ Examples:
     .action(async (url: string, flags: ResolveFlags) => done(await resolve(url, flags, output)));
 }
 
-async function resolve(url: string, flags: ResolveFlags, output: Output): Promise<number> {
+async function resolve(url: string, flags: ResolveFlags, output: CommandOutput): Promise<number> {
   const { file } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
   const refused = (problems: readonly Problem[], code: number): number => {

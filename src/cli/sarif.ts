@@ -1,6 +1,6 @@
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Finding, FINDINGS } from "../model/review/findings.js";
+import { type ReviewFinding, FINDINGS } from "../model/review/findings.js";
 import { type Problem, PROBLEM_CODES } from "../model/serving.js";
 import { VERSION } from "../model/version.js";
 import { STANDARD_INPUT } from "../runtime/load/files.js";
@@ -14,8 +14,8 @@ interface Text {
 
 /** The log of differences between two configs. */
 export function sarifOfFindings(
-  findings: readonly Finding[],
-  texts: Readonly<Record<Finding["document"], Text>>,
+  findings: readonly ReviewFinding[],
+  texts: Readonly<Record<ReviewFinding["document"], Text>>,
 ): object {
   const ids = Object.keys(FINDINGS) as (keyof typeof FINDINGS)[];
   const rules = ids.map((id) => ({

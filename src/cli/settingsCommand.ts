@@ -20,7 +20,7 @@ import type {
   SettingsPlan,
   SettingsSource,
 } from "../host/applicationSettings/index.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type CommandOutput } from "./output.js";
 
 interface SettingsFlags {
   root?: string;
@@ -32,7 +32,7 @@ interface SettingsFlags {
 }
 
 /** `portico settings apply` and `portico settings show`. */
-export function addSettings(program: Command, output: Output, done: (code: number) => void): void {
+export function addSettings(program: Command, output: CommandOutput, done: (code: number) => void): void {
   const group = program.command("settings").description("the application's own settings on this host");
   withFiles(group.command("apply"))
     .description("write the deployment's values into the application's files")
@@ -91,7 +91,7 @@ Examples:
   portico settings show
   portico settings show --site vault --json`;
 
-async function applySettings(flags: SettingsFlags, output: Output): Promise<number> {
+async function applySettings(flags: SettingsFlags, output: CommandOutput): Promise<number> {
   const planned = await planOf(flags);
   const { plan } = planned;
   if (plan.problems.length > 0) return refuse(plan, flags, output);
@@ -111,7 +111,7 @@ async function applySettings(flags: SettingsFlags, output: Output): Promise<numb
   return EXIT.ok;
 }
 
-async function showSettings(flags: SettingsFlags, output: Output): Promise<number> {
+async function showSettings(flags: SettingsFlags, output: CommandOutput): Promise<number> {
   const { plan } = await planOf(flags);
   const same = plan.problems.length === 0 && plan.files.every((file) => !file.changed);
   if (flags.json === true) {
@@ -165,7 +165,7 @@ async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
   return { ok: true, value: { files } };
 }
 
-function refuse(plan: SettingsPlan, flags: SettingsFlags, output: Output): number {
+function refuse(plan: SettingsPlan, flags: SettingsFlags, output: CommandOutput): number {
   const { problems } = plan;
   if (flags.json === true) output.out(json({ ok: false, files: plan.files.map(described), problems }));
   else

@@ -7,7 +7,7 @@ import { readTrusted } from "../runtime/files/trustedFile.js";
 import { wantedCertificates } from "../runtime/load/wantedCertificates.js";
 import { acmeDirectory } from "../runtime/supervisor/certificateManager.js";
 import { readDocument } from "./document.js";
-import { EXIT, type Output, problemsText } from "./output.js";
+import { EXIT, type CommandOutput, problemsText } from "./output.js";
 
 export interface ShareFlags {
   own: string;
@@ -21,7 +21,7 @@ export interface ShareFlags {
 export async function share(
   file: string,
   { own, peer, port, key, state }: ShareFlags,
-  output: Output,
+  output: CommandOutput,
 ): Promise<number> {
   const directory = acmeDirectory(state);
   if (directory === undefined) {
@@ -55,7 +55,7 @@ class Config {
 
   constructor(
     private readonly file: string,
-    private readonly output: Output,
+    private readonly output: CommandOutput,
   ) {}
 
   async wanted(): Promise<readonly WantedCertificate[]> {

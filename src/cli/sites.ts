@@ -10,12 +10,12 @@ import {
   siteOf,
   urlAuthority,
 } from "../model/index.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type CommandOutput } from "./output.js";
 
 /** What commands with `--site` have in common. */
 
 /** Reports the name of no site, and returns the exit code. */
-export function refuseSite(unknown: Problem, inJson: boolean | undefined, output: Output): number {
+export function refuseSite(unknown: Problem, inJson: boolean | undefined, output: CommandOutput): number {
   if (inJson === true) output.out(json({ ok: false, problems: [unknown] }));
   else output.err(`${formatProblem(unknown)}\n`);
   return EXIT.usage;
@@ -32,12 +32,12 @@ export function originOfSite({ listeners, virtualServers }: ProxyConfig, site: s
   return `${listener.protocol}://${urlAuthority(listener.protocol, name, clientPort(listener))}`;
 }
 
-interface Placed {
+interface OfSite {
   readonly site?: string | undefined;
 }
 
 /** Rows of one site and of none, or all; with their sites as far as the config says which servers belong together. */
-export function rowsOfSite<T extends Placed>(rows: readonly T[], config: ProxyConfig, wanted?: string): T[] {
+export function rowsOfSite<T extends OfSite>(rows: readonly T[], config: ProxyConfig, wanted?: string): T[] {
   const shown = shownSites(config);
   return rows
     .filter(({ site }) => wanted === undefined || site === undefined || site === wanted)
@@ -45,7 +45,7 @@ export function rowsOfSite<T extends Placed>(rows: readonly T[], config: ProxyCo
 }
 
 /** The text of rows, below the names of their sites if there are several; those of no site come first. */
-export function textBySite<T extends Placed>(rows: readonly T[], text: (row: T) => string): string {
+export function textBySite<T extends OfSite>(rows: readonly T[], text: (row: T) => string): string {
   const sites = [...new Set(rows.flatMap(({ site }) => site ?? []))];
   const textOf = (site: string | undefined): string =>
     rows.flatMap((row) => (row.site === site ? text(row) : [])).join("");

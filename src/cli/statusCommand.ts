@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { printOutcome, withControl } from "./controlOptions.js";
-import { EXIT, json, type Output } from "./output.js";
+import { EXIT, json, type CommandOutput } from "./output.js";
 import { statusText } from "./statusText.js";
 
-interface Flags {
+interface StatusFlags {
   control: string;
   timeout: number;
   json?: boolean;
@@ -13,7 +13,7 @@ interface Flags {
   site?: string;
 }
 
-export function addStatus(program: Command, output: Output, done: (code: number) => void): void {
+export function addStatus(program: Command, output: CommandOutput, done: (code: number) => void): void {
   withControl(program.command("status"))
     .description("show traffic, transfers, upstream servers, certificates and the last errors")
     .option("--site <NAME>", "only transfers, upstream servers and certificates of this site")
@@ -31,13 +31,13 @@ Examples:
   portico status --watch
   portico status --json | jq '.overview.transfers'`,
     )
-    .action(async (flags: Flags) => {
+    .action(async (flags: StatusFlags) => {
       if (flags.watch === true) return done(await watch(flags, output));
       done(await show(flags, output));
     });
 }
 
-async function show(flags: Flags, output: Output, before = ""): Promise<number> {
+async function show(flags: StatusFlags, output: CommandOutput, before = ""): Promise<number> {
   const { control, timeout, json: asJson } = flags;
   const outcome = await askMaster(control, { command: "overview", site: flags.site }, timeout * 1_000);
   if (!outcome.ok) return printOutcome(outcome, "status", output, asJson);
@@ -58,7 +58,7 @@ async function show(flags: Flags, output: Output, before = ""): Promise<number> 
  * Puts a text in place of the one before, as much of it as the screen has lines for. The text is printable; only these few
  * sequences move the cursor.
  */
-function draw(text: string, output: Output): void {
+function draw(text: string, output: CommandOutput): void {
   const lines = text
     .trimEnd()
     .split("\n")
@@ -74,7 +74,7 @@ function draw(text: string, output: Output): void {
 const isScreen = (): boolean => process.stdout.isTTY && process.env.TERM !== "dumb";
 
 /** Until it is interrupted, which is how it is meant to end. */
-async function watch(flags: Flags, output: Output): Promise<number> {
+async function watch(flags: StatusFlags, output: CommandOutput): Promise<number> {
   const drawn = isScreen() && flags.json !== true;
   const over = new AbortController();
   const stop = (): void => over.abort();

@@ -3,7 +3,7 @@ import { askMaster } from "../runtime/supervisor/askMaster.js";
 import type { Program } from "../runtime/supervisor/handover.js";
 import { CONTROL_SOCKET } from "../render/hostPaths.js";
 import { printOutcome, withControl } from "./controlOptions.js";
-import type { Output } from "./output.js";
+import type { CommandOutput } from "./output.js";
 
 export interface UpgradeOptions extends Program {
   /** Path of the master's socket. */
@@ -13,7 +13,7 @@ export interface UpgradeOptions extends Program {
 }
 
 /** `portico upgrade`: hands over from the running portico to the runtime that is installed now. */
-export async function upgrade(options: UpgradeOptions, output: Output): Promise<number> {
+export async function upgrade(options: UpgradeOptions, output: CommandOutput): Promise<number> {
   const { control, timeoutMs, json, ...program } = options;
   const outcome = await askMaster(control, { command: "upgrade", ...program }, timeoutMs);
   return printOutcome(outcome, "upgrade", output, json);
@@ -25,7 +25,7 @@ interface UpgradeFlags extends Program {
   json?: boolean;
 }
 
-export function addUpgrade(program: Command, output: Output, done: (code: number) => void): void {
+export function addUpgrade(program: Command, output: CommandOutput, done: (code: number) => void): void {
   withControl(program.command("upgrade"))
     .description("hand over from the running portico to the installed runtime")
     .option("--node <FILE>", "the Node.js binary to start (default: the path of the running one)")

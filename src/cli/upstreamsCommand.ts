@@ -2,15 +2,15 @@ import type { Command } from "commander";
 import { askMaster } from "../runtime/supervisor/askMaster.js";
 import { type ListedServer, type ListedUpstream, stateOf } from "../runtime/supervisor/listedUpstreams.js";
 import { printOutcome, withControl } from "./controlOptions.js";
-import { EXIT, json, type Output, tableText } from "./output.js";
+import { EXIT, json, type CommandOutput, tableText } from "./output.js";
 
-interface Flags {
+interface UpstreamsFlags {
   control: string;
   timeout: number;
   json?: boolean;
 }
 
-export function addUpstreams(program: Command, output: Output, done: (code: number) => void): void {
+export function addUpstreams(program: Command, output: CommandOutput, done: (code: number) => void): void {
   const upstreams = withControl(program.command("upstreams"))
     .description("show the state of each server of the upstreams that have several servers or health checks")
     .addHelpText(
@@ -26,7 +26,7 @@ Examples:
   portico upstreams drain web http://10.0.0.7:8000     send it no new requests, before you stop it
   portico upstreams undrain web http://10.0.0.7:8000`,
     )
-    .action(async (flags: Flags) => done(await list(flags, output)));
+    .action(async (flags: UpstreamsFlags) => done(await list(flags, output)));
   const CHANGES = [
     [
       "drain",
@@ -51,14 +51,14 @@ Examples:
       )
       .action(async (name: string, server: string, _flags: unknown, inner: Command) => {
         // Both commands have these options, and commander gives a value to the outer one.
-        const { control, timeout, json: asJson } = inner.optsWithGlobals<Flags>();
+        const { control, timeout, json: asJson } = inner.optsWithGlobals<UpstreamsFlags>();
         const outcome = await askMaster(control, { command, name, server }, timeout * 1000);
         done(printOutcome(outcome, command, output, asJson));
       });
   }
 }
 
-async function list({ control, timeout, json: asJson }: Flags, output: Output): Promise<number> {
+async function list({ control, timeout, json: asJson }: UpstreamsFlags, output: CommandOutput): Promise<number> {
   const outcome = await askMaster(control, { command: "upstreams" }, timeout * 1000);
   if (!outcome.ok) return printOutcome(outcome, "upstreams", output, asJson);
   const { upstreams = [] } = outcome.value;

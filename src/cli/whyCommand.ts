@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type ConfigLog, logsOfConfig } from "../host/diagnosis/configLogs.js";
-import { decisionSteps, type Step } from "../host/diagnosis/decisionSteps.js";
+import { decisionSteps, type DecisionStep } from "../host/diagnosis/decisionSteps.js";
 import { findRequest, type FoundRequest } from "../host/diagnosis/why.js";
 import { ERROR_TOKENS, type ErrorToken } from "../model/errorTokens.js";
 import {
@@ -18,7 +18,7 @@ import { numberOf, textOf } from "../host/diagnosis/logEntry.js";
 import { shownText } from "../host/diagnosis/replayTexts.js";
 import { readDocument, sourceOf } from "./document.js";
 import { entryText, shownTarget } from "./logText.js";
-import { EXIT, json, type Output, refusal } from "./output.js";
+import { EXIT, json, type CommandOutput, refusal } from "./output.js";
 import { originOfSite, refuseSite } from "./sites.js";
 import { resolutionText } from "./resolveCommand.js";
 
@@ -33,7 +33,7 @@ interface WhyFlags {
   json?: boolean;
 }
 
-export function addWhy(program: Command, output: Output, done: (code: number) => void): void {
+export function addWhy(program: Command, output: CommandOutput, done: (code: number) => void): void {
   program
     .command("why")
     .description("explain a request, by its URL or its id: the rules that apply, and the outcome")
@@ -71,7 +71,7 @@ Examples:
   portico why 4bf92f3577b34da6a3ce929d0e0e4736
   portico why 4bf92f3577b34da6 --log /srv/old/access.log.gz --json`;
 
-async function why(about: string, flags: WhyFlags, output: Output): Promise<number> {
+async function why(about: string, flags: WhyFlags, output: CommandOutput): Promise<number> {
   const { file, root } = sourceOf(flags.config, flags.root);
   const document = await readDocument(file);
   if (!document.ok) {
@@ -101,20 +101,20 @@ async function why(about: string, flags: WhyFlags, output: Output): Promise<numb
 /** The ids that `requestId.ts` accepts and makes. */
 const ID = /^[0-9A-Za-z][0-9A-Za-z._:+/=-]{0,127}$/;
 
-interface Loaded {
+interface NamedConfig {
   readonly file: string;
   readonly config: ProxyConfig;
 }
 
-interface LoadedWithLogs extends Loaded {
+interface LoadedWithLogs extends NamedConfig {
   readonly logs: readonly ConfigLog[];
 }
 
 function whyUrl(
   url: string,
-  { file, config }: Loaded,
+  { file, config }: NamedConfig,
   { method, client, json: asJson }: WhyFlags,
-  output: Output,
+  output: CommandOutput,
 ): number {
   const request = { url, method, ...(client === undefined ? {} : { clientAddress: client }) };
   let resolved: Resolution;
@@ -142,7 +142,7 @@ function whyUrl(
   return EXIT.ok;
 }
 
-async function whyId(id: string, loaded: LoadedWithLogs, flags: WhyFlags, output: Output): Promise<number> {
+async function whyId(id: string, loaded: LoadedWithLogs, flags: WhyFlags, output: CommandOutput): Promise<number> {
   const { file, config, logs } = loaded;
   const { site } = flags;
   const servers = site === undefined ? undefined : serversOfSite(config, site);
@@ -198,7 +198,7 @@ function notFound(
   });
 }
 
-function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly Step[] {
+function decisionsOf(config: ProxyConfig, { access }: FoundRequest): readonly DecisionStep[] {
   const request = access?.request;
   if (request === undefined) return [];
   const { steps, match } = decisionSteps(config, {
@@ -269,7 +269,7 @@ function asJson(
   id: string,
   file: string,
   found: FoundRequest,
-  decisions: readonly Step[],
+  decisions: readonly DecisionStep[],
   secrets: boolean,
 ): object {
   const { access, errors, read } = found;
@@ -300,7 +300,7 @@ function foundText(
   id: string,
   file: string,
   found: FoundRequest,
-  decisions: readonly Step[],
+  decisions: readonly DecisionStep[],
   secrets: boolean,
 ): string {
   const { access, errors, read } = found;
@@ -335,7 +335,7 @@ function foundText(
 }
 
 /** Paths and results can contain tokens and queries, as the request line does. */
-const hidden = ({ rule, outcome }: Step, secrets: boolean): Step => ({
+const hidden = ({ rule, outcome }: DecisionStep, secrets: boolean): DecisionStep => ({
   rule,
   outcome: outcome
     .split(" ")
@@ -344,5 +344,5 @@ const hidden = ({ rule, outcome }: Step, secrets: boolean): Step => ({
 });
 
 /** Made printable, because paths are decoded here: a client could add a line with `%0A`. */
-const stepsText = (steps: readonly Step[]): string =>
+const stepsText = (steps: readonly DecisionStep[]): string =>
   steps.map(({ rule, outcome }) => `  ${`${rule} `.padEnd(18)}${printableValue(outcome)}\n`).join("");

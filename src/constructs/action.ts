@@ -61,7 +61,7 @@ export abstract class Action {
     refuseArgument("Action.proxy", { upstream }, given, options, PROXY_OPTIONS);
     return typeof upstream === "string"
       ? new UrlAction(upstream, options)
-      : new ProxyAction(upstream, options);
+      : new ProxyActionProp(upstream, options);
   }
 
   /**
@@ -74,13 +74,13 @@ export abstract class Action {
   static staticFiles(directory: string, options: StaticFilesOptions = {}): Action {
     const given = { directory: required(text) };
     refuseArgument("Action.staticFiles", { directory }, given, options, STATIC_FILES_OPTIONS);
-    return new StaticFilesAction(directory, options);
+    return new StaticFilesActionProp(directory, options);
   }
 
   /** Redirects to another scheme, port, host or path. */
   static redirect(options: RedirectOptions = {}): Action {
     refuseOptions("Action.redirect", options, REDIRECT_OPTIONS);
-    return new RedirectAction(options);
+    return new RedirectActionProp(options);
   }
 
   /**
@@ -90,7 +90,7 @@ export abstract class Action {
    */
   static respond(status: number, options: RespondOptions = {}): Action {
     refuseArgument("Action.respond", { status }, { status: required(number) }, options, RESPOND_OPTIONS);
-    return new RespondAction(status, options);
+    return new RespondActionProp(status, options);
   }
 
   /**
@@ -99,7 +99,7 @@ export abstract class Action {
    */
   static status(options: StatusOptions): Action {
     refuseOptions("Action.status", options, STATUS_OPTIONS);
-    return new StatusAction(options);
+    return new StatusActionProp(options);
   }
 
   /** @internal The action's section of the config. */
@@ -131,7 +131,7 @@ export interface RespondOptions extends InputOf<typeof respondOptions> {}
 /** Clients that may see the status page, and the details about clients in the page. */
 export interface StatusOptions extends InputOf<typeof statusOptions> {}
 
-class ProxyAction extends Action {
+class ProxyActionProp extends Action {
   constructor(
     override readonly upstream: IUpstream,
     private readonly options: ProxyOptions,
@@ -151,7 +151,7 @@ class ProxyAction extends Action {
 /** To a URL: which upstream has it, the proxy says. */
 class UrlAction extends Action {
   override readonly of = (route: IConstruct): Action =>
-    new ProxyAction(upstreamAt(route, this.url), this.options);
+    new ProxyActionProp(upstreamAt(route, this.url), this.options);
 
   constructor(
     override readonly url: string,
@@ -165,7 +165,7 @@ class UrlAction extends Action {
   }
 }
 
-class StaticFilesAction extends Action {
+class StaticFilesActionProp extends Action {
   constructor(
     override readonly directory: string,
     private readonly options: StaticFilesOptions,
@@ -178,7 +178,7 @@ class StaticFilesAction extends Action {
   }
 }
 
-class RedirectAction extends Action {
+class RedirectActionProp extends Action {
   constructor(private readonly options: RedirectOptions) {
     super();
   }
@@ -188,7 +188,7 @@ class RedirectAction extends Action {
   }
 }
 
-class RespondAction extends Action {
+class RespondActionProp extends Action {
   constructor(
     private readonly status: number,
     private readonly options: RespondOptions,
@@ -201,7 +201,7 @@ class RespondAction extends Action {
   }
 }
 
-class StatusAction extends Action {
+class StatusActionProp extends Action {
   constructor(private readonly options: StatusOptions) {
     super();
   }

@@ -7,18 +7,18 @@ import type { TlsFiles } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
 
 /** Certificates that the machine that synthesizes can read, because it is the host, or has the host's files. */
-interface Place {
+interface CertificateHost {
   onThisMachine(path: string): string | undefined;
 }
 
-interface Checked extends Place {
+interface CertificatePlaces extends CertificateHost {
   readonly config: ProxyConfigInput;
   readonly listeners: readonly Listener[];
   readonly usedTlsFiles: readonly (readonly [at: string, files: TlsFiles])[];
 }
 
 /** A certificate on the host, if it is on this machine too. */
-export function certificateHere(proxy: Place, path: string): X509Certificate | undefined {
+export function certificateHere(proxy: CertificateHost, path: string): X509Certificate | undefined {
   const here = isKnown(path) ? proxy.onThisMachine(path) : undefined;
   if (here === undefined) return undefined;
   try {
@@ -30,7 +30,7 @@ export function certificateHere(proxy: Place, path: string): X509Certificate | u
 }
 
 /** Keys that the policy of their listener excludes. Of others the host finds it, before it stops anything. */
-export function excludedKeyProblems(proxy: Checked): Problem[] {
+export function excludedKeyProblems(proxy: CertificatePlaces): Problem[] {
   // Files that Terraform writes replace those that are there now.
   const brought = proxy.usedTlsFiles.flatMap(([, files]) => (files.anyKeyType ? files.certificate! : []));
   if (brought.length === 0) return [];

@@ -50,9 +50,9 @@ export function lostOverrides(
 }
 
 /** A field by its name, or an item of a list by its index or name. */
-type Step = string | { readonly item: string };
+type PathStep = string | { readonly item: string };
 
-const steps = (path: string): Step[] =>
+const steps = (path: string): PathStep[] =>
   [...path.matchAll(/\[([\w.-]+)\]|[^.[\]]+/g)].map(([name, item]) => (item === undefined ? name : { item }));
 
 /** A name goes before an index, since a name may have digits only; -1 if there is none. */
@@ -75,7 +75,7 @@ export function indexedPath(config: ProxyConfigInput, path: string): string {
 }
 
 /** A copy with one value set; undefined if a list is too short for it, or a text or number is in the way. */
-function set(node: unknown, [step, ...rest]: readonly Step[], value: unknown): unknown {
+function set(node: unknown, [step, ...rest]: readonly PathStep[], value: unknown): unknown {
   if (step === undefined) return value;
   if (typeof step === "object") {
     if (!Array.isArray(node)) return undefined;

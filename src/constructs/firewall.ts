@@ -32,7 +32,7 @@ import {
   noEffectProblems,
   renderFirewall,
   renderUnit,
-  type Source,
+  type SourceRange,
 } from "../render/index.js";
 import { hostPathProblems } from "./props/checks.js";
 import type { IHost } from "./host.js";
@@ -141,7 +141,7 @@ function firewallInput(props: Partial<FirewallProps>): FirewallInput {
 
 function firewallRules(props: FirewallProps): FirewallRules {
   const input = firewallInput(props);
-  const source = (range: string): Source =>
+  const source = (range: string): SourceRange =>
     hasTokens(range)
       ? { range, family: Token.asString(Fn.conditional(isIpv6(argument(range)), "ip6", "ip")) }
       : range;

@@ -48,10 +48,10 @@ export function proxyBehind(
 }
 
 /** The kinds of a proxy's parts. Each kind has a scope, so that a listener and an upstream may have the same id. */
-type Kind = "Listeners" | "Upstreams" | "VirtualServers";
+type PartKind = "Listeners" | "Upstreams" | "VirtualServers";
 
 /** @internal The scope of a part: that of its kind if it is added to a proxy, or else the given one. */
-export function scopeOf(scope: Construct, kind: Kind): Construct {
+export function scopeOf(scope: Construct, kind: PartKind): Construct {
   if (!Construct.isConstruct(scope) || !(PROXY in scope)) return scope;
   return (scope.node.tryFindChild(kind) as Construct | undefined) ?? new Construct(scope, kind);
 }

@@ -327,7 +327,7 @@ export const PROXY_SERVICE_PROPS: PropTable<ProxyServiceProps> = {
   logDaysKept: number,
 };
 
-interface Rule {
+interface ServiceRule {
   readonly name: "stopTimeoutSeconds" | "openFilesMax" | "logDaysKept" | "nodePath" | "memoryMax";
   /** The problem of a value that does not fit. */
   readonly problem: (at: string, received?: unknown) => Problem;
@@ -335,7 +335,7 @@ interface Rule {
   readonly accepts: (value: unknown) => boolean;
 }
 
-function range(name: Rule["name"], minimum: number, maximum: number): Rule {
+function range(name: ServiceRule["name"], minimum: number, maximum: number): ServiceRule {
   const allowed = `a whole number from ${minimum} to ${maximum}`;
   return {
     name,
@@ -345,7 +345,7 @@ function range(name: Rule["name"], minimum: number, maximum: number): Rule {
   };
 }
 
-const RULES: readonly Rule[] = [
+const RULES: readonly ServiceRule[] = [
   range("stopTimeoutSeconds", 1, 604_800),
   range("openFilesMax", 256, 1_048_576),
   range("logDaysKept", 0, LOG_DAYS_MAX),

@@ -337,7 +337,7 @@ sayWhere(ReverseProxyBase, { addRoute: "a virtual server of the proxy" });
 const CERTIFICATE_NAME = /^listeners\[(\d+)\]\.tls\.(?:certificates\[(\d+)\]\.)?acme\.names\[(\d+)\]$/;
 
 /** The parts of a proxy in the order of its config. */
-interface Parts extends IConstruct {
+interface PartsInOrder extends IConstruct {
   readonly listeners: readonly IConstruct[];
   readonly upstreams: readonly IConstruct[];
   readonly virtualServers: readonly (IConstruct & { readonly routes: readonly IConstruct[] })[];
@@ -347,7 +347,7 @@ interface Parts extends IConstruct {
  * A problem of a config with construct paths in place of the config's indexes: `virtualServers[2].routes[5]` means
  * nothing to the author of a stack.
  */
-function atConstructs(problem: Problem, proxy: Parts): Problem {
+function atConstructs(problem: Problem, proxy: PartsInOrder): Problem {
   const named = (text: string): string =>
     text.replace(
       PART,

@@ -8,13 +8,13 @@ import type { IUpstream } from "./upstream.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 /** A directory of a route. */
-interface Served {
+interface RouteDirectory {
   readonly route: Pick<Route, "node">;
   readonly directory: string;
 }
 
 /** The directories that routes serve. */
-export const servedBy = (routes: readonly Route[]): Served[] =>
+export const servedBy = (routes: readonly Route[]): RouteDirectory[] =>
   routes.flatMap((route) => {
     const { directory } = route.action;
     return directory === undefined || !isKnown(directory) ? [] : [{ route, directory }];
@@ -32,7 +32,7 @@ const PRIVATE = ["/etc", "/root", "/proc", "/sys", "/dev", "/boot", "/run/portic
  *
  * @param files private files on the host: keys, secrets, settings
  */
-export function privateDirectoryProblems(served: readonly Served[], files: readonly string[]): Problem[] {
+export function privateDirectoryProblems(served: readonly RouteDirectory[], files: readonly string[]): Problem[] {
   return served.flatMap(({ route, directory }) => {
     const inside = [...files.filter(isKnown), ...PRIVATE].find((path) => isWithin(path, directory));
     const around = PRIVATE.find((path) => isWithin(directory, path));
@@ -104,7 +104,7 @@ const TEMPORARY = ["/tmp", "/var/tmp"];
 /** It sees none of these, unless files are served from a home (ProtectHome=). */
 const HIDDEN = [...TEMPORARY, "/home", "/root", "/run/user"];
 
-function hiddenDirectoryProblems(served: readonly Served[]): Problem[] {
+function hiddenDirectoryProblems(served: readonly RouteDirectory[]): Problem[] {
   return served.flatMap(({ route, directory }) => {
     const hidden = TEMPORARY.find((path) => isWithin(directory, path));
     if (hidden === undefined) return [];

@@ -16,10 +16,10 @@ export interface PodPlan {
   readonly secrets: readonly MountedSecret[];
 }
 
-type Listener = ProxyConfig["listeners"][number];
+type PodListener = ProxyConfig["listeners"][number];
 
 /** Whether anything outside the pod can connect to it. */
-export const reachable = ({ address }: Listener): boolean => !isLoopback(address);
+export const reachable = ({ address }: PodListener): boolean => !isLoopback(address);
 
 /** Everything that a host could do and pods cannot, each with the way out. */
 export function podProblems(plan: PodPlan): Problem[] {

@@ -6,6 +6,7 @@ import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
 import { kindsOf } from "../constructs/props/fieldTable.js";
 import {
+  type PathOf,
   choice,
   either,
   fields,
@@ -247,7 +248,7 @@ export function refuseFrontEndProps({ node }: Construct, props: KubernetesFrontE
   });
 }
 
-function unknownProblems({ proxy: _, ...values }: Fit, at: At): Problem[] {
+function unknownProblems({ proxy: _, ...values }: KubernetesFit, at: PathOf): Problem[] {
   return unknownLeaves(values).map(({ path }) =>
     problem("kubernetes.not-known", at(formatPath(path)), "is not known at synthesis", {
       fix: "Use a literal: the manifests are plain data, and the name of the ConfigMap contains the hash of its content.",
@@ -255,7 +256,7 @@ function unknownProblems({ proxy: _, ...values }: Fit, at: At): Problem[] {
   );
 }
 
-function valueProblems(props: Fit, at: At, id: string): Problem[] {
+function valueProblems(props: KubernetesFit, at: PathOf, id: string): Problem[] {
   return [
     ...nameProblems(at("name"), props.name ?? id, FRONT_END_NAME),
     ...nameProblems(at("namespace"), props.namespace, LABEL_NAME),
@@ -277,17 +278,15 @@ function valueProblems(props: Fit, at: At, id: string): Problem[] {
   ];
 }
 
-type Fit = Partial<KubernetesFrontEndProps>;
+type KubernetesFit = Partial<KubernetesFrontEndProps>;
 
-export function secretsOf({ tls = [] }: Fit): readonly TlsSecret[] {
+export function secretsOf({ tls = [] }: KubernetesFit): readonly TlsSecret[] {
   return Array.isArray(tls) ? (tls as readonly TlsSecret[]) : [tls as TlsSecret];
 }
 
-type At = (name: string) => string;
-
 const REPLICAS_MAX = 1000;
 
-function countProblems({ replicas, autoscaling, egressPorts = [], nodePorts = {} }: Fit, at: At) {
+function countProblems({ replicas, autoscaling, egressPorts = [], nodePorts = {} }: KubernetesFit, at: PathOf) {
   const isWhole = (value: number, min: number, max: number): boolean =>
     Number.isInteger(value) && value >= min && value <= max;
   const whole = (name: string, value: number | undefined, min: number, max: number): Problem[] => {
@@ -316,7 +315,7 @@ function countProblems({ replicas, autoscaling, egressPorts = [], nodePorts = {}
   ];
 }
 
-function volumeProblems({ volumes = [] }: Fit, at: At): Problem[] {
+function volumeProblems({ volumes = [] }: KubernetesFit, at: PathOf): Problem[] {
   return volumes.flatMap(({ mountPath, claimName, nfs }, i) => {
     const path = at(`volumes[${i}]`);
     const more = { received: mountPath, allowed: "an absolute path in the pods" };
@@ -342,7 +341,7 @@ function volumeProblems({ volumes = [] }: Fit, at: At): Problem[] {
   });
 }
 
-function graceProblems({ transferGrace }: Fit, at: At): Problem[] {
+function graceProblems({ transferGrace }: KubernetesFit, at: PathOf): Problem[] {
   if (transferGrace === undefined || secondsOf(transferGrace) !== undefined) return [];
   const more = { received: transferGrace, allowed: DURATION, fix: `Use ${DURATION}.` };
   return [problem("kubernetes.bad-value", at("transferGrace"), "is not a duration", more)];

@@ -5,7 +5,7 @@ import { ipv6Groups, ipv6Scope, isIpv6 } from "./address.js";
 export type Scheme = "http" | "https";
 
 /** A host and a port, an IPv6 address without brackets. */
-export interface Authority {
+export interface HostAndPort {
   readonly host: string;
   readonly port: number;
 }
@@ -20,7 +20,7 @@ export const bracketed = (host: string): string => (host.includes(":") ? `[${hos
 export const unbracketed = (host: string): string => (host.startsWith("[") ? host.slice(1, -1) : host);
 
 /** `192.0.2.1:80`, `[2001:db8::1]:80` */
-export const endpoint = ({ host, port }: Authority): string => `${bracketed(host)}:${port}`;
+export const endpoint = ({ host, port }: HostAndPort): string => `${bracketed(host)}:${port}`;
 
 /**
  * A host and a port as they are written in a URL: without the scheme's own port.
@@ -32,7 +32,7 @@ export function urlAuthority(scheme: Scheme, host: string, port: number | string
 }
 
 /** The address that an upstream listens on: a host and a port, or a Unix socket. */
-export type UpstreamAddress = Authority | { readonly path: string };
+export type UpstreamAddress = HostAndPort | { readonly path: string };
 
 const UNIX = "unix:";
 

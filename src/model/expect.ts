@@ -178,7 +178,7 @@ export const expectation = z.strictObject(expectationFields);
 export type ExpectationInput = InputOf<typeof expectation>;
 /** A row of a deployment's expected responses. */
 export type ExpectedRow = OutputOf<typeof expectedRow>;
-export type ExpectedCause = OutputOf<typeof expectedCause>;
+export type CauseConfig = OutputOf<typeof expectedCause>;
 
 interface RoutePlace {
   readonly name: string;

@@ -105,7 +105,7 @@ export function hostProblems(
 }
 
 type Field = (name: keyof HostAddresses) => string;
-type Known = Partial<HostAddresses>;
+type GivenAddresses = Partial<HostAddresses>;
 
 function addressProblems(address: string | undefined, path: string): Problem[] {
   const allowed = "a static IPv4 address such as 192.0.2.10";
@@ -135,7 +135,7 @@ function addressProblems(address: string | undefined, path: string): Problem[] {
 
 /** It is an address like the host's own, in the same subnet, and another one. */
 function virtualAddressProblems(
-  known: Known,
+  known: GivenAddresses,
   bits: number | undefined,
   field: Field,
   isKnown: IsKnown,
@@ -161,7 +161,7 @@ function virtualAddressProblems(
   return dhcpProblems({ address: virtualAddress, dhcpRange }, own, () => path, isKnown);
 }
 
-function networkProblems(known: Known, bits: number | undefined, field: Field, isKnown: IsKnown): Problem[] {
+function networkProblems(known: GivenAddresses, bits: number | undefined, field: Field, isKnown: IsKnown): Problem[] {
   const { netmask, gateway, nameservers = [] } = known;
   const problems = nameservers.flatMap((server, i) =>
     !isKnown(server) || isIP(server) !== 0
@@ -196,7 +196,7 @@ function networkProblems(known: Known, bits: number | undefined, field: Field, i
 
 type IsKnown = (value: unknown) => boolean;
 
-function subnetProblems(known: Known, bits: number, length: number, field: Field): Problem[] {
+function subnetProblems(known: GivenAddresses, bits: number, length: number, field: Field): Problem[] {
   const { address, gateway, netmask } = known;
   const problems: Problem[] = [];
   const size = 2 ** (32 - length);
@@ -234,7 +234,7 @@ function subnetProblems(known: Known, bits: number, length: number, field: Field
   return problems;
 }
 
-function dhcpProblems(known: Known, bits: number | undefined, field: Field, isKnown: IsKnown): Problem[] {
+function dhcpProblems(known: GivenAddresses, bits: number | undefined, field: Field, isKnown: IsKnown): Problem[] {
   const { dhcpRange: range } = known;
   if (range === undefined || !isKnown(range.from) || !isKnown(range.to)) return [];
   const path = field("dhcpRange");
@@ -263,7 +263,7 @@ function dhcpProblems(known: Known, bits: number | undefined, field: Field, isKn
 // Flags of `ip -6 address show` that mean: this address will not last, or is not in use.
 const NOT_LASTING = ["temporary", "deprecated", "tentative", "dadfailed"];
 
-function ipv6Problems(known: Known, field: Field): Problem[] {
+function ipv6Problems(known: GivenAddresses, field: Field): Problem[] {
   const { ipv6Address: address, ipv6Flags: flags = [] } = known;
   const notLasting = flags.filter((flag) => NOT_LASTING.includes(flag));
   const problems = notLasting.map((flag) =>
@@ -289,7 +289,7 @@ function ipv6Problems(known: Known, field: Field): Problem[] {
   return refuse(`is ${kind[scope as keyof typeof kind]}`);
 }
 
-function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
+function nameProblems(known: GivenAddresses, field: Field, isKnown: IsKnown): Problem[] {
   return (["publicName", "dnsDomain"] as const).flatMap((name) => {
     const value = known[name];
     if (value === undefined || !isKnown(value)) return [];

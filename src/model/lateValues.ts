@@ -32,11 +32,11 @@ export const lateValue = z.strictObject({
   rule: rule.describe("What the value must meet."),
 });
 
-type LateValue = OutputOf<typeof lateValue>;
+type JudgedValue = OutputOf<typeof lateValue>;
 export type LateRule = OutputOf<typeof rule>;
 
 /** Problems of the values that do not fit; one that several files are made of has one. */
-export function lateProblems(values: readonly LateValue[] = []): Problem[] {
+export function lateProblems(values: readonly JudgedValue[] = []): Problem[] {
   const found = values
     .filter(({ rule: own, value }) => !fits(own, value))
     .map(({ code, path, message, value, hidden, allowed, fix }) => {

@@ -8,14 +8,14 @@ import { createSecureContext, type SecureContext, type SecureContextOptions } fr
  */
 export const NO_ROOTS: string[] = [];
 
-type Made = { readonly context: SecureContext } | { readonly refused: string };
+type ContextResult = { readonly context: SecureContext } | { readonly refused: string };
 
 /** A server's context, or why OpenSSL refuses to make it. */
-export const contextOf = (options: SecureContextOptions): Made =>
+export const contextOf = (options: SecureContextOptions): ContextResult =>
   tried(() => createSecureContext({ ca: NO_ROOTS, ...options }));
 
 /** A context, or why OpenSSL refuses to make it. */
-export function tried(make: () => SecureContext): Made {
+export function tried(make: () => SecureContext): ContextResult {
   try {
     return { context: make() };
   } catch (error) {

@@ -159,9 +159,9 @@ function withDefaults(request: TestRequest): AskedRequest {
 }
 
 /** The client of a request, as far as the header rules use it. */
-type Client = Pick<ForwardedRequest, "clientAddress" | "forwardedBy" | "trusted">;
+type ResolvedClient = Pick<ForwardedRequest, "clientAddress" | "forwardedBy" | "trusted">;
 
-function clientOf({ trustedProxies, clientAddressField }: ProxyConfig, asked: AskedRequest): Client {
+function clientOf({ trustedProxies, clientAddressField }: ProxyConfig, asked: AskedRequest): ResolvedClient {
   const isTrusted = withinRanges(trustedProxies);
   const { clientAddress: address } = asked;
   if (!isTrusted(address)) return { clientAddress: address, trusted: false };
@@ -172,7 +172,7 @@ function clientOf({ trustedProxies, clientAddressField }: ProxyConfig, asked: As
 interface Routed extends RouteMatch {
   readonly config: ProxyConfig;
   readonly asked: AskedRequest;
-  readonly client: Client;
+  readonly client: ResolvedClient;
   readonly url: SplitUrl;
 }
 

@@ -14,6 +14,11 @@ export interface TextRule {
   readonly accepts?: (value: string) => boolean;
 }
 
+/** A rule with the accepted texts in words, for messages. */
+export interface DescribedRule extends TextRule {
+  readonly allowed: string;
+}
+
 /** A function that checks whether a text satisfies a rule. */
 export function accepting(rule: TextRule): (value: string) => boolean {
   if (rule.accepts !== undefined) return rule.accepts;

@@ -1,5 +1,5 @@
 import { type Problem, problem } from "../model/index.js";
-import { accepting, type TextRule } from "../model/textRule.js";
+import { accepting, type DescribedRule } from "../model/textRule.js";
 import {
   type UnitCommand,
   type UnitDocument,
@@ -194,10 +194,8 @@ export function daemonProblems(daemon: Daemon): Problem[] {
   ];
 }
 
-type Rule = TextRule & { readonly allowed: string };
-
 /** User or group (useradd(8)). */
-export const ACCOUNT: Rule = {
+export const ACCOUNT: DescribedRule = {
   pattern: "^[A-Za-z_][0-9A-Za-z_-]{0,30}$",
   allowed: "an account name of up to 31 letters, digits, `_` and `-` that begins with a letter or `_`",
 };
@@ -209,7 +207,7 @@ export function accountProblems(path: string, received: string | undefined): Pro
 }
 
 /** systemd reads `-`, `~` and patterns in paths as more than a path; none of them is needed. */
-export const DAEMON_PATH: Rule = {
+export const DAEMON_PATH: DescribedRule = {
   pattern: "^/[0-9A-Za-z_./+@:,= -]*$",
   never: "/\\.\\.?(?:/|$)| $",
   allowed: "an absolute path of letters, digits, spaces and ./_-+@:,=",

@@ -1,4 +1,4 @@
-import { accepting, IPV6_PATTERN, type TextRule } from "../model/textRule.js";
+import { accepting, IPV6_PATTERN, type DescribedRule } from "../model/textRule.js";
 import { netmaskLength, ipv4Bits, sameNetwork, type Problem, problem } from "../model/index.js";
 
 /** A static address as systemd-networkd sets it (service 1.4). */
@@ -137,23 +137,21 @@ export function networkFileProblems(input: NetworkFileInput): Problem[] {
   return problems;
 }
 
-type Rule = TextRule & { readonly allowed: string };
-
 /** Names that the kernel accepts (IFNAMSIZ), except those that networkd reads as a pattern, a list or a negation. */
-export const INTERFACE_NAME: Rule = {
+export const INTERFACE_NAME: DescribedRule = {
   pattern: "^[A-Za-z0-9_.-]{1,15}$",
   never: "^\\.{1,2}$",
   allowed: "a name such as eth0: up to 15 letters, digits, `_`, `.` and `-`",
 };
 
 /** The lowest bit of the first byte marks a group: no interface has such an address. */
-export const MAC_ADDRESS: Rule = {
+export const MAC_ADDRESS: DescribedRule = {
   pattern: "^[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}$",
   never: "^[0:]+$",
   allowed: "an address such as 52:54:00:12:34:56",
 };
 
-export const IPV6_GATEWAY: Rule = { pattern: `^${IPV6_PATTERN}$`, allowed: "an IPv6 address without zone" };
+export const IPV6_GATEWAY: DescribedRule = { pattern: `^${IPV6_PATTERN}$`, allowed: "an IPv6 address without zone" };
 
 function interfaceProblems(face: { readonly name?: string; readonly macAddress?: string }): Problem[] {
   const { name, macAddress } = face;

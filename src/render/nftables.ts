@@ -35,11 +35,11 @@ export interface AllowedPort {
 
 /** The same, ready to be written: a range that is not known yet comes with its family, `ip` or `ip6`. */
 export interface FirewallRules extends Omit<FirewallInput, "from" | "allowed"> {
-  readonly from?: readonly Source[];
-  readonly allowed: readonly (Omit<AllowedPort, "from"> & { readonly from?: readonly Source[] })[];
+  readonly from?: readonly SourceRange[];
+  readonly allowed: readonly (Omit<AllowedPort, "from"> & { readonly from?: readonly SourceRange[] })[];
 }
 
-export type Source = string | { readonly family: string; readonly range: string };
+export type SourceRange = string | { readonly family: string; readonly range: string };
 
 /** The one table that is ours; all others stay as they are. */
 const TABLE = "inet portico";
@@ -86,7 +86,7 @@ ${body}
 
 const set = (items: readonly (number | string)[]): string => `{ ${items.join(", ")} }`;
 
-function accepted(accept: string, from: readonly Source[] | undefined): string[] {
+function accepted(accept: string, from: readonly SourceRange[] | undefined): string[] {
   if (from === undefined) return [accept];
   const sources = from.map((one) => (typeof one === "string" ? { family: familyOf(one), range: one } : one));
   const families = [...new Set(sources.map(({ family }) => family))].sort();

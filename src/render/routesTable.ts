@@ -34,7 +34,7 @@ export function routesTable(config: ProxyConfig, openings: Openings | undefined)
 
 const HEAD = ["SCHEME", "AT", "NAMES", "PATH", "MATCH", "LEADS TO", "WHO", "WRITES"];
 
-interface Row {
+interface TableRow {
   readonly cells: readonly string[];
   /** The sort key: numbers by value, texts by code unit, so that no locale changes the order. */
   readonly sorted: readonly (number | string)[];
@@ -51,7 +51,7 @@ function facts({ trustedProxies, clientAddressField, maintenance }: ProxyConfig)
 
 const list = (ranges: readonly string[]): string => [...ranges].sort().join(", ");
 
-function rowOf({ listener, names, route, lead }: WayIn, openings: Openings | undefined): Row {
+function rowOf({ listener, names, route, lead }: WayIn, openings: Openings | undefined): TableRow {
   const { path, match } = route;
   const writes = { nothing: "-", byMethod: "by method", always: "always" }[writesOf(route)];
   return {
@@ -83,9 +83,9 @@ const place = ({
   port,
 });
 
-type Asked = Pick<ListenerConfig, "address" | "port"> & Partial<Pick<ListenerConfig, "proxyProtocol">>;
+type ListenerAddress = Pick<ListenerConfig, "address" | "port"> & Partial<Pick<ListenerConfig, "proxyProtocol">>;
 
-function who({ address, port, proxyProtocol }: Asked, openings: Openings | undefined): string {
+function who({ address, port, proxyProtocol }: ListenerAddress, openings: Openings | undefined): string {
   const first = isLoopback(address) ? "this host" : letIn(port, openings);
   return proxyProtocol === undefined ? first : `${first}; named by ${list(proxyProtocol.from)} (PROXY)`;
 }
@@ -104,7 +104,7 @@ function letIn(port: number, openings: Openings | undefined): string {
 }
 
 /** The listener of probes, which no virtual server has. */
-function healthRows({ healthListener }: ProxyConfig, openings: Openings | undefined): Row[] {
+function healthRows({ healthListener }: ProxyConfig, openings: Openings | undefined): TableRow[] {
   if (healthListener === undefined) return [];
   const { address, port } = healthListener;
   return ["/healthz", "/readyz"].map((path) => ({
@@ -117,7 +117,7 @@ function healthRows({ healthListener }: ProxyConfig, openings: Openings | undefi
 }
 
 /** The listener of monitoring, unless it is a socket that only processes of this host reach. */
-function metricsRows({ metricsListener }: ProxyConfig, openings: Openings | undefined): Row[] {
+function metricsRows({ metricsListener }: ProxyConfig, openings: Openings | undefined): TableRow[] {
   if (metricsListener === undefined || !("port" in metricsListener)) return [];
   const { address, port, allow } = metricsListener;
   const reached = who(metricsListener, openings);
@@ -132,7 +132,7 @@ function metricsRows({ metricsListener }: ProxyConfig, openings: Openings | unde
   ];
 }
 
-function compare(a: Row["sorted"], b: Row["sorted"]): number {
+function compare(a: TableRow["sorted"], b: TableRow["sorted"]): number {
   const i = a.findIndex((value, at) => value !== b[at]);
   return i === -1 ? 0 : a[i]! < b[i]! ? -1 : 1;
 }

@@ -53,11 +53,11 @@ export function synthesizedFile(scope: IConstruct, path: string): SynthesizedFil
 }
 
 interface Synthesized {
-  readonly resource: Record<string, Record<string, Resource>>;
+  readonly resource: Record<string, Record<string, TerraformFileBlock>>;
   readonly locals?: Record<string, string>;
 }
 
-interface Resource {
+interface TerraformFileBlock {
   readonly filename?: string;
   readonly file_permission?: string;
   readonly directory_permission?: string;
@@ -70,7 +70,7 @@ interface Resource {
 }
 
 /** A file as a local delivery writes it. */
-function written(file: HostFile, resource: Resource): SynthesizedFile {
+function written(file: HostFile, resource: TerraformFileBlock): SynthesizedFile {
   return withContent(resource, {
     path: file.path,
     filename: resource.filename!,
@@ -81,7 +81,7 @@ function written(file: HostFile, resource: Resource): SynthesizedFile {
 }
 
 /** A file as a delivery over ssh uploads it; activation makes directories as packages have them. */
-function uploaded(file: HostFile, resource: Resource, { locals = {} }: Synthesized): SynthesizedFile {
+function uploaded(file: HostFile, resource: TerraformFileBlock, { locals = {} }: Synthesized): SynthesizedFile {
   const { content, source } = resource.provisioner!.find(
     (provisioner) => provisioner.file !== undefined,
   )!.file!;
@@ -99,7 +99,7 @@ function uploaded(file: HostFile, resource: Resource, { locals = {} }: Synthesiz
 }
 
 function withContent(
-  { content, source }: Pick<Resource, "content" | "source">,
+  { content, source }: Pick<TerraformFileBlock, "content" | "source">,
   file: Omit<SynthesizedFile, "content" | "placeholder" | "source">,
 ): SynthesizedFile {
   if (content === undefined) return { ...file, source };

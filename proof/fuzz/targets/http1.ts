@@ -1,9 +1,9 @@
 import { disagreements, READERS } from "../../wire/readers.js";
 import { ForwardingRules, normalisePath, parseConfig, serverConfigsOf } from "../../../src/model/index.js";
 import { ChunkDecoder, ChunkError } from "../../../src/runtime/codec/http1/chunkDecoder.js";
-import { type Head, HeadError } from "../../../src/runtime/codec/http1/fields.js";
+import { type MessageHead, HeadError } from "../../../src/runtime/codec/http1/fields.js";
 import { HeadReader } from "../../../src/runtime/codec/http1/headReader.js";
-import { parseRequestHead, type ParsedRequest } from "../../../src/runtime/codec/http1/requestHead.js";
+import { parseRequestHead, type Http1ParsedRequest } from "../../../src/runtime/codec/http1/requestHead.js";
 import { type ParsedResponse, parseResponseHead } from "../../../src/runtime/codec/http1/responseHead.js";
 import { logsIn, loopback, oneServer } from "../../../testkit/oneServer.js";
 import { WORDS } from "../cases/words.js";
@@ -45,7 +45,7 @@ function forwardingRules(): ForwardingRules[] {
 
 /** What goes upstream of a request: by every parser one request, or one and what is its body. */
 export function checkForwarded(
-  request: ParsedRequest | ForwardedLike,
+  request: Http1ParsedRequest | ForwardedLike,
   webSocket: boolean,
   body: string,
 ): void {
@@ -98,7 +98,7 @@ interface ForwardedLike {
   readonly lengthDeclared: boolean;
 }
 
-const headOf = (text: string): Head => ({ text, bytes: Buffer.from(text, "latin1"), at: 0 });
+const headOf = (text: string): MessageHead => ({ text, bytes: Buffer.from(text, "latin1"), at: 0 });
 
 const refusal = (error: unknown): string => {
   if (error instanceof HeadError) return "refused";
@@ -123,7 +123,7 @@ const requestHead: FuzzTarget = {
   dictionary: WORDS.http1,
   run(input) {
     const whole = readInPieces(input, Math.max(1, input.length));
-    let request: ParsedRequest | undefined;
+    let request: Http1ParsedRequest | undefined;
     let outcome = whole;
     if (whole !== "refused" && whole !== "more") {
       try {

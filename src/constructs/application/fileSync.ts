@@ -11,7 +11,7 @@ import { type Problem, problem, ProblemError, upstreamAddress } from "../../mode
 import { isFilePath } from "../../model/textRule.js";
 import { hostPathProblems } from "../props/checks.js";
 import { kindsOf } from "../props/fieldTable.js";
-import { fields, flag, type PropTable, text, without } from "../props/propTable.js";
+import { type PathOf, fields, flag, type PropTable, text, without } from "../props/propTable.js";
 import { hasTokens, isKnown } from "../props/tokens.js";
 import type { IUpstream } from "../upstream.js";
 import type { HostedSite, SiteApplication } from "./siteApplication.js";
@@ -200,9 +200,7 @@ function listenAddress({ url }: IUpstream): { host: string; port: number } {
   ]);
 }
 
-type At = (name: string) => string;
-
-function installProblems(options: Partial<FileSyncOptions>, at: At): Problem[] {
+function installProblems(options: Partial<FileSyncOptions>, at: PathOf): Problem[] {
   if (options.installDirectory !== undefined || options.mediaDirectory !== undefined) return [];
   const fix =
     "Set `installDirectory` to the directory of the application, or `mediaDirectory` to the directory of its media.";
@@ -216,7 +214,7 @@ function noFiles(path: string): Problem {
   return problem("config.missing-field", path, "is missing", more);
 }
 
-function directoryProblems(options: Partial<FileSyncOptions>, at: At): Problem[] {
+function directoryProblems(options: Partial<FileSyncOptions>, at: PathOf): Problem[] {
   return (["mediaDirectory", "avatarDirectory"] as const).flatMap((name) => {
     const directory = options[name];
     if (directory === undefined || !isKnown(directory) || isFilePath(directory)) return [];

@@ -6,7 +6,7 @@ import {
   fileSyncPaths,
   PATH_PREFIX,
 } from "../../applications/index.js";
-import { fields, text } from "../props/propTable.js";
+import { type PathOf, fields, text } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
 
 /** Props that say which paths the application's routes have. */
@@ -35,17 +35,15 @@ export interface FileSyncPathProps {
   readonly routePaths?: Partial<FileSyncPaths>;
 }
 
-type At = (name: string) => string;
-
 /** @internal */
-export const pathProblems = (props: FileSyncPathProps, at: At): Problem[] => [
+export const pathProblems = (props: FileSyncPathProps, at: PathOf): Problem[] => [
   ...prefixProblems(props, at),
   ...routePathProblems(props, at),
 ];
 
 const LITERAL = "Use a literal: the routes of the application are made from it.";
 
-function prefixProblems({ pathPrefix = "sync" }: FileSyncPathProps, at: At): Problem[] {
+function prefixProblems({ pathPrefix = "sync" }: FileSyncPathProps, at: PathOf): Problem[] {
   if (isPathPrefix(pathPrefix)) return [];
   if (!isKnown(pathPrefix)) {
     const more = { allowed: PATH_PREFIX.allowed, fix: LITERAL };
@@ -59,7 +57,7 @@ function prefixProblems({ pathPrefix = "sync" }: FileSyncPathProps, at: At): Pro
 
 const isPathPrefix = accepting(PATH_PREFIX);
 
-function routePathProblems({ pathPrefix, routePaths = {} }: FileSyncPathProps, at: At): Problem[] {
+function routePathProblems({ pathPrefix, routePaths = {} }: FileSyncPathProps, at: PathOf): Problem[] {
   const all = Object.entries(fileSyncPaths(pathPrefix, routePaths));
   return Object.entries(routePaths).flatMap(([route, path]) => {
     if (path === undefined) return [];

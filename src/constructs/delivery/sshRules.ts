@@ -1,6 +1,6 @@
 import { Fn, Op, ref } from "cdktf";
 import { formatProblem, isPort, type Problem, problem, type ProblemCode } from "../../model/index.js";
-import { accepting, type TextRule } from "../../model/textRule.js";
+import { accepting, type DescribedRule } from "../../model/textRule.js";
 import type { SshDeliveryOptions, SshLogin } from "./connection.js";
 import { escapeTemplate, isKnown, textArgument } from "../props/tokens.js";
 
@@ -52,7 +52,7 @@ interface Condition {
  */
 export function connectionConditions(options: SshDeliveryOptions): Condition[] {
   const { sudo = false, bastion, address, scriptPath } = options;
-  const bad = (name: string, rule: Rule, value: unknown, code: ProblemCode = "delivery.bad-connection") =>
+  const bad = (name: string, rule: DescribedRule, value: unknown, code: ProblemCode = "delivery.bad-connection") =>
     conditionOf(problem(code, `Delivery.ssh.${name}`, `is not ${rule.allowed}`, rule), rule, value);
   const login = (prefix: string, { user, hostKey }: SshLogin): Condition[] => [
     ...bad(`${prefix}user`, prefix === "" && !sudo ? ROOT : USER, user),
@@ -69,7 +69,7 @@ export function connectionConditions(options: SshDeliveryOptions): Condition[] {
   ];
 }
 
-function conditionOf(what: Problem, { pattern, never }: Rule, value: unknown): Condition[] {
+function conditionOf(what: Problem, { pattern, never }: DescribedRule, value: unknown): Condition[] {
   if (typeof value !== "string" || isKnown(value)) return [];
   const like = (one: string): unknown => Fn.can(Fn.regex(textArgument(one), textArgument(value)));
   const conditions = [like(pattern), ...(never === undefined ? [] : [Op.not(like(never))])];
@@ -85,28 +85,26 @@ function conditionOf(what: Problem, { pattern, never }: Rule, value: unknown): C
 
 const REFERENCE = "a reference to a sensitive value";
 
-type Rule = TextRule & { readonly allowed: string };
-
-const USER: Rule = {
+const USER: DescribedRule = {
   pattern: "^[A-Za-z_][0-9A-Za-z_.-]*[$]?$",
   allowed: "a user name of letters, digits, `_`, `.` and `-`",
 };
 /** Only root, or a user with sudo, can change a host. */
-const ROOT: Rule = { pattern: "^root$", allowed: "`root`, or any user with `sudo: true`" };
-const ADDRESS: Rule = {
+const ROOT: DescribedRule = { pattern: "^root$", allowed: "`root`, or any user with `sudo: true`" };
+const ADDRESS: DescribedRule = {
   pattern: "^[A-Za-z0-9][A-Za-z0-9.:-]*$",
   allowed: "a host name or an IP address",
 };
-const PUBLIC_KEY: Rule = {
+const PUBLIC_KEY: DescribedRule = {
   pattern: "^(?:ssh-|ecdsa-|sk-)[0-9A-Za-z_@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\\n]*)?\\n?$",
   allowed: "type and key as in /etc/ssh/ssh_host_ecdsa_key.pub, without the host's name",
 };
-const SCRIPT: Rule = {
+const SCRIPT: DescribedRule = {
   pattern: "^/[0-9A-Za-z_./%-]+$",
   allowed: "an absolute path of letters, digits, `.`, `_`, `-` and `%RAND%`",
 };
 /** Not in one of the directories of mode 1777 that every host has. */
-const CLOSED_SCRIPT: Rule = {
+const CLOSED_SCRIPT: DescribedRule = {
   pattern: "^/",
   never: "^/+(?:tmp|var/+tmp|dev/+shm|run/+lock|var/+lock)/|/\\.\\./",
   allowed: "a path in a directory that only the login user can enter",

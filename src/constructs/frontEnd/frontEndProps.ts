@@ -9,6 +9,7 @@ import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import { hostPathProblems, refuse } from "../props/checks.js";
 import { APPLICATION, HOST, MODE } from "../props/instances.js";
 import {
+  type PathOf,
   either,
   fields,
   flag,
@@ -131,14 +132,12 @@ export function refuseFrontEnd(construct: Construct, props: FrontEndProps): void
   ]);
 }
 
-type At = (name: string) => string;
-
 /** @internal Options of an application beside none, and a page that nobody gets. */
 export function unusedProblems(
   fit: Partial<
     SiteOptions & Pick<FrontEndProps, "mode" | "application" | "defaultPage" | "additionalServerNames">
   >,
-  at: At,
+  at: PathOf,
 ): Problem[] {
   const { application, mode, rootRedirect } = fit;
   if (application === undefined) {

@@ -102,7 +102,7 @@ export function givenPartProblems({ node: { path } }: Construct, given: GivenPar
 }
 
 /** What the ports of a front end follow from. */
-interface FrontEnd {
+interface FrontEndCore {
   readonly host: IHost;
   readonly mode: Mode;
   readonly proxy: ReverseProxy;
@@ -110,7 +110,7 @@ interface FrontEnd {
 }
 
 /** @internal TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
-export function exposedPortsOf({ proxy, host }: FrontEnd): readonly number[] {
+export function exposedPortsOf({ proxy, host }: FrontEndCore): readonly number[] {
   const reachable = proxy.listeners.filter(({ address }) => !isLoopback(address));
   return exposedPorts(
     reachable.map(({ port }) => port),
@@ -119,14 +119,14 @@ export function exposedPortsOf({ proxy, host }: FrontEnd): readonly number[] {
 }
 
 /** @internal TCP ports that only the host itself may reach, ascending: the database's and the upstreams'. */
-export function loopbackPortsOf(frontEnd: FrontEnd): readonly number[] {
+export function loopbackPortsOf(frontEnd: FrontEndCore): readonly number[] {
   const exposed = exposedPortsOf(frontEnd);
   const urls = frontEnd.proxy.upstreams.flatMap(({ urls: all }) => all).filter((url) => !hasTokens(url));
   return loopbackPorts(urls).filter((port) => !exposed.includes(port));
 }
 
 /** @internal Forwards that a NAT router needs; none if the host's IPv4 address is public. */
-export function portForwardsOf({ mode, host, proxy, listeners }: FrontEnd): readonly PortForward[] {
+export function portForwardsOf({ mode, host, proxy, listeners }: FrontEndCore): readonly PortForward[] {
   const { scheme, publicPort, address } = mode;
   const given = [
     { listener: listeners.http, from: scheme === "http" ? publicPort : 80 },
@@ -140,7 +140,7 @@ export function portForwardsOf({ mode, host, proxy, listeners }: FrontEnd): read
 
 /** @internal The ports of the front end are open, and all others are not. */
 export function addFirewall(
-  frontEnd: FrontEnd & ConstructorParameters<typeof Firewall>[0],
+  frontEnd: FrontEndCore & ConstructorParameters<typeof Firewall>[0],
   props: FrontEndFirewallProps,
 ): Firewall {
   return new Firewall(frontEnd, "Firewall", {
@@ -159,7 +159,7 @@ const isNarrowed = (port: number, { allowed = [], from: others }: FrontEndFirewa
   );
 
 /** @internal The expected network around a front end. */
-export const networkOf = (frontEnd: FrontEnd) => {
+export const networkOf = (frontEnd: FrontEndCore) => {
   const { host } = frontEnd;
   return {
     addresses: [host.address, ...(host.ipv6Address === undefined ? [] : [host.ipv6Address])],

@@ -14,6 +14,7 @@ import { serverOptionProblems } from "../props/checks.js";
 import { fieldsOf, kindsOf } from "../props/fieldTable.js";
 import { APPLICATION, TLS_MATERIAL } from "../props/instances.js";
 import {
+  type PathOf,
   any,
   fields,
   flag,
@@ -151,8 +152,6 @@ const SITE_PROPS: PropTable<SiteProps> = {
   ...SITE_OPTIONS,
 };
 
-type At = (name: string) => string;
-
 /** @internal The table with the names of the application's upstreams and routes. */
 export function withMembers<P extends { readonly application?: unknown }>(
   props: P | null | undefined,
@@ -186,7 +185,7 @@ export function refuseSite(site: Construct, props: SiteProps, inContainer: boole
 /** @internal Problems of options that every site has. */
 export function siteProblems(
   fit: Partial<Omit<SiteProps, "serverNames" | "tls">>,
-  at: At,
+  at: PathOf,
   inContainer: boolean,
 ): Problem[] {
   return [
@@ -199,14 +198,14 @@ export function siteProblems(
   ];
 }
 
-function timeoutProblems({ requestBodyTimeoutMs: time }: SiteOptions, at: At): Problem[] {
+function timeoutProblems({ requestBodyTimeoutMs: time }: SiteOptions, at: PathOf): Problem[] {
   if (time === undefined || !isKnown(time)) return [];
   if (Number.isInteger(time) && time >= 1 && time <= MILLISECONDS_MAX) return [];
   const more = { received: time, allowed: `1 to ${MILLISECONDS_MAX} milliseconds` };
   return [problem("config.out-of-range", at("requestBodyTimeoutMs"), "is out of range", more)];
 }
 
-function routeFieldProblems({ routeResponseHeaders = {} }: SiteOptions, at: At): Problem[] {
+function routeFieldProblems({ routeResponseHeaders = {} }: SiteOptions, at: PathOf): Problem[] {
   return Object.entries(routeResponseHeaders).flatMap(([name, given]) =>
     serverOptionProblems(at(`routeResponseHeaders.${name}`), "responseHeaders", given as ResponseHeaders),
   );
@@ -215,7 +214,7 @@ function routeFieldProblems({ routeResponseHeaders = {} }: SiteOptions, at: At):
 /** Applications listen on loopback by default, where no other container reaches them. */
 function unreachableProblems(
   { application, upstreams = {} }: Partial<Pick<SiteProps, "application" | "upstreams">>,
-  at: At,
+  at: PathOf,
 ): Problem[] {
   if (application === undefined) return [];
   return Object.entries(application.definition.parts).flatMap(([name, part]) => {

@@ -7,6 +7,7 @@ import { withMembers } from "../frontEnd/siteProps.js";
 import { HOST_PROPS, type HostProps } from "../host.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import {
+  type PathOf,
   choice,
   fields,
   listOf,
@@ -116,10 +117,8 @@ export function refusePair(construct: Construct, props: FrontEndPairProps): void
   ]);
 }
 
-type Fit = Partial<FrontEndPairProps>;
-type At = (name: string) => string;
-
-function hostsProblems({ hosts }: Fit, at: At): Problem[] {
+type PairFit = Partial<FrontEndPairProps>;
+function hostsProblems({ hosts }: PairFit, at: PathOf): Problem[] {
   if (hosts === undefined) return [];
   if (hosts.length !== 2) {
     const more = { received: hosts.length, allowed: "two hosts" };
@@ -142,7 +141,7 @@ function hostsProblems({ hosts }: Fit, at: At): Problem[] {
   ];
 }
 
-function hostProblems(host: PairHostProps, at: At): Problem[] {
+function hostProblems(host: PairHostProps, at: PathOf): Problem[] {
   const problems: Problem[] = [];
   if (isKnown(host.interface) && !accepting(INTERFACE_NAME)(host.interface)) {
     const { allowed } = INTERFACE_NAME;
@@ -156,7 +155,7 @@ function hostProblems(host: PairHostProps, at: At): Problem[] {
 }
 
 /** keepalived's configuration and units are made from them. */
-function unknownProblems({ hosts = [], ...props }: Fit, at: At): Problem[] {
+function unknownProblems({ hosts = [], ...props }: PairFit, at: PathOf): Problem[] {
   const values = [
     ["virtualAddress", props.virtualAddress],
     ["virtualRouterId", props.virtualRouterId],
@@ -176,8 +175,8 @@ function unknownProblems({ hosts = [], ...props }: Fit, at: At): Problem[] {
 }
 
 function numberProblems(
-  { virtualRouterId = 51, advertisementMs = 200, copyPort = 9181 }: Fit,
-  at: At,
+  { virtualRouterId = 51, advertisementMs = 200, copyPort = 9181 }: PairFit,
+  at: PathOf,
 ): Problem[] {
   const id = Number.isInteger(virtualRouterId) && virtualRouterId >= 1 && virtualRouterId <= 255;
   const time = advertisementMs % 10 === 0 && advertisementMs >= 10 && advertisementMs <= 10_000;
@@ -193,7 +192,7 @@ function numberProblems(
 }
 
 /** The host that waits does not have the virtual address yet. */
-function listenProblems({ mode }: Fit, at: At): Problem[] {
+function listenProblems({ mode }: PairFit, at: PathOf): Problem[] {
   if (mode === undefined || isWildcard(mode.address)) return [];
   const fix =
     "Remove `address` from the mode: a host can listen on the virtual address only while it has this address.";
@@ -201,7 +200,7 @@ function listenProblems({ mode }: Fit, at: At): Problem[] {
   return [problem("config.bad-address", at("mode"), "listens on a single address", more)];
 }
 
-function programProblems({ keepalivedPath: path }: Fit, at: At): Problem[] {
+function programProblems({ keepalivedPath: path }: PairFit, at: PathOf): Problem[] {
   if (path === undefined || !isKnown(path) || isProgramPath(path)) return [];
   const allowed = "an absolute path of letters, digits and ./_-+@:,=";
   const more = {

@@ -1,12 +1,16 @@
 import type { IConstruct } from "constructs";
 import { TerraformStack } from "cdktf";
 import {
+  type ListenerInput,
   parseConfig,
   type Problem,
   problem,
   ProblemError,
   type ProxyConfigInput,
+  type RouteInput,
+  type UpstreamInput,
   upstreamsOf,
+  type VirtualServerInput,
 } from "../../model/index.js";
 import { proxyLoops } from "../../model/config/crossChecks.js";
 import { isFilePath } from "../../model/textRule.js";
@@ -33,18 +37,14 @@ export function configProblems(
   return checkAroundTokens(config, problemsOf).problems;
 }
 
-type Listener = ProxyConfigInput["listeners"][number];
-type Upstream = NonNullable<ProxyConfigInput["upstreams"]>[number];
-type VirtualServer = ProxyConfigInput["virtualServers"][number];
-type Route = VirtualServer["routes"][number];
 
-const SERVER: VirtualServer = { name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] };
+const SERVER: VirtualServerInput = { name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] };
 /** At a documentation address (RFC 5737), so that no upstream can seem to lead to it. */
-const LISTENER: Listener = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
-const SECURE: Listener = { ...LISTENER, protocol: "https", tls: { certificate: "/c", key: "/k" } };
+const LISTENER: ListenerInput = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
+const SECURE: ListenerInput = { ...LISTENER, protocol: "https", tls: { certificate: "/c", key: "/k" } };
 
 /** Problems of a listener at a construct's path, by the same rules that the host applies to it. */
-export function listenerProblems(path: string, part: Listener): Problem[] {
+export function listenerProblems(path: string, part: ListenerInput): Problem[] {
   const config = {
     version: 1,
     listeners: [part],
@@ -53,13 +53,13 @@ export function listenerProblems(path: string, part: Listener): Problem[] {
   return partProblems(config, "listeners[0]", path);
 }
 
-export function upstreamProblems(path: string, part: Upstream): Problem[] {
+export function upstreamProblems(path: string, part: UpstreamInput): Problem[] {
   const config = { version: 1, listeners: [LISTENER], upstreams: [part], virtualServers: [SERVER] } as const;
   return partProblems(config, "upstreams[0]", path);
 }
 
 /** @param secure whether one of its listeners is https */
-export function virtualServerProblems(path: string, part: VirtualServer, secure: boolean): Problem[] {
+export function virtualServerProblems(path: string, part: VirtualServerInput, secure: boolean): Problem[] {
   const listeners = part.listeners.map((name, i) => ({ ...(secure ? SECURE : LISTENER), name, port: i + 1 }));
   return partProblems({ version: 1, listeners, virtualServers: [part] }, "virtualServers[0]", path);
 }
@@ -68,7 +68,7 @@ export function virtualServerProblems(path: string, part: VirtualServer, secure:
 export function serverOptionProblems<K extends "hsts" | "responseHeaders" | "errorPages" | "pauseResponse">(
   path: string,
   name: K,
-  value: VirtualServer[K],
+  value: VirtualServerInput[K],
 ): Problem[] {
   const at = `virtualServers[0].${name}`;
   const config = { version: 1, listeners: [SECURE], virtualServers: [{ ...SERVER, [name]: value }] } as const;
@@ -93,7 +93,7 @@ export function accessPolicyProblems(path: string, value: AccessPolicyInput): Pr
 export function listenerOptionProblems<K extends "proxyProtocol">(
   path: string,
   name: K,
-  value: Listener[K],
+  value: ListenerInput[K],
 ): Problem[] {
   const config = {
     version: 1,
@@ -108,7 +108,7 @@ function problemsAt(path: string, config: ProxyConfigInput, at: string): Problem
   return configProblems(config).map((p) => ({ ...p, path: named(p.path), message: named(p.message) }));
 }
 
-export function routeProblems(path: string, part: Route): Problem[] {
+export function routeProblems(path: string, part: RouteInput): Problem[] {
   // Checked alone, with stand-ins for its context: the upstreams that it names, and a trusted proxy.
   const upstreams = upstreamsOf(part.action).map(({ value }) => ({ name: value, url: "http://localhost:2" }));
   const virtualServers = [{ ...SERVER, routes: [part] }];

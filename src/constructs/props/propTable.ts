@@ -38,6 +38,9 @@ export interface RequiredPropKind extends PropKind {
   readonly required: true | "model";
 }
 
+/** The path of a prop by the prop's name, for messages. */
+export type PathOf = (name: string) => string;
+
 /** An entry for each prop: the compiler reports a missing entry, and a required prop without `required`. */
 export type PropTable<P> = {
   readonly [K in keyof P]-?: object extends Pick<P, K> ? PropKind : RequiredPropKind;

@@ -34,7 +34,7 @@ export const OOM_SCORE_ADJUST = -900;
 export const RECORDS = "/run/portico-activation";
 
 /** A line of a record. */
-type Entry =
+type RecordLine =
   | { readonly pid: number; readonly command: string; readonly since: string }
   | { readonly out: string }
   | { readonly err: string }
@@ -69,7 +69,7 @@ export class RecordWriter implements Streams {
     this.append({ exit: code });
   }
 
-  private append(entry: Entry): void {
+  private append(entry: RecordLine): void {
     try {
       appendFileSync(this.file, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
     } catch {
@@ -211,7 +211,7 @@ function isRunning(pid: number): boolean {
 }
 
 /** Repeats entries; the exit code if the command has ended. */
-function repeat(entries: readonly Entry[], streams: Streams): number | undefined {
+function repeat(entries: readonly RecordLine[], streams: Streams): number | undefined {
   for (const entry of entries) {
     if ("out" in entry) streams.out(entry.out);
     else if ("err" in entry) streams.err(entry.err);
@@ -229,14 +229,14 @@ class RecordReader {
   }
 
   /** The complete lines that came since. */
-  read(): Entry[] {
+  read(): RecordLine[] {
     const { size } = fstatSync(this.fd);
     const buffer = Buffer.alloc(size - this.at);
     const read = readSync(this.fd, buffer, 0, buffer.length, this.at);
     const end = buffer.subarray(0, read).lastIndexOf("\n") + 1;
     this.at += end;
     const lines = buffer.toString("utf8", 0, end).split("\n").slice(0, -1);
-    return lines.map((line) => JSON.parse(line) as Entry);
+    return lines.map((line) => JSON.parse(line) as RecordLine);
   }
 
   close(): void {

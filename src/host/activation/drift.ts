@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
-import type { Drift, Finding } from "../diagnosis/evidence.js";
+import type { Drift, EvidenceFinding } from "../diagnosis/evidence.js";
 import {
   type Deployment,
   DEPLOYMENT_FILE,
@@ -12,7 +12,7 @@ import { SEND_PROGRAMS } from "../../render/programScripts.js";
 import { quote } from "../../render/shell.js";
 import { readTrustedSync } from "../../runtime/files/trustedFile.js";
 import { differences, type FileState, isLacking, observe, obstacleTo } from "./fileState.js";
-import { inKernel, installedConfig, type Loaded, proxyReasons, seeLoaded, valueIn } from "./loaded.js";
+import { inKernel, installedConfig, type LoadedByHost, proxyReasons, seeLoaded, valueIn } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { closedToProxy, openings } from "./openDirectories.js";
 import { foreignDirectories } from "./preconditions.js";
@@ -35,7 +35,7 @@ export interface SeenDrift {
 export async function seeDrift(): Promise<SeenDrift | undefined> {
   if (process.geteuid!() !== 0) return undefined;
   const store = new Store("/");
-  const findings: Finding[] = [];
+  const findings: EvidenceFinding[] = [];
   const read = async <T>(what: Promise<T>): Promise<T | undefined> => {
     try {
       return await what;
@@ -83,7 +83,7 @@ export async function seeDrift(): Promise<SeenDrift | undefined> {
   };
 }
 
-const ifAny = (name: "emptied" | "routes", findings: readonly Finding[]): Partial<Drift> =>
+const ifAny = (name: "emptied" | "routes", findings: readonly EvidenceFinding[]): Partial<Drift> =>
   findings.length === 0 ? {} : { [name]: findings };
 
 function documentOnHost(): Deployment | undefined {
@@ -140,10 +140,10 @@ async function lostCommand(store: Store): Promise<LostCommand | undefined> {
   return { what: `does not run portico: ${why}`, ...(program === undefined ? {} : { program }) };
 }
 
-const isAbout = ({ at, what }: Finding, { program }: LostCommand): boolean =>
+const isAbout = ({ at, what }: EvidenceFinding, { program }: LostCommand): boolean =>
   program !== undefined && (isIn(program, at) || what.includes(program));
 
-async function lostState(store: Store, portico: string): Promise<Finding> {
+async function lostState(store: Store, portico: string): Promise<EvidenceFinding> {
   const file = store.at("state.json");
   const at = await obstacleTo(file);
   const [how, first] =
@@ -165,13 +165,13 @@ function cutOff(
   store: Store,
   { kind, startedAt }: { readonly kind: "activation" | "deactivation"; readonly startedAt: string },
   portico: string,
-): Finding {
+): EvidenceFinding {
   const what = `the ${kind} of ${startedAt} was cut off`;
   return { at: store.at("journal.json"), what, fix: `${portico} recover` };
 }
 
-async function storeFindings(store: Store, last: GoodState, again: string): Promise<Finding[]> {
-  const findings: Finding[] = [];
+async function storeFindings(store: Store, last: GoodState, again: string): Promise<EvidenceFinding[]> {
+  const findings: EvidenceFinding[] = [];
   const { mode, uid } = lstatSync(store.directory);
   if ((mode & 0o077) !== 0 || uid !== 0) {
     const fix = `chown root:root ${store.directory} && chmod 700 ${store.directory}`;
@@ -210,8 +210,8 @@ function statIfThere(path: string): Stats | undefined {
 
 const octal = (mode: number): string => `mode ${(mode & 0o7777).toString(8).padStart(4, "0")}`;
 
-async function fileFindings(last: GoodState, again: string): Promise<Finding[]> {
-  const findings: Finding[] = [];
+async function fileFindings(last: GoodState, again: string): Promise<EvidenceFinding[]> {
+  const findings: EvidenceFinding[] = [];
   const fit: string[] = [];
   const unfit = new Map<string, string>();
   const kept = new Set(keptFiles(last).map(({ path }) => path));
@@ -243,7 +243,7 @@ async function fileFindings(last: GoodState, again: string): Promise<Finding[]> 
 }
 
 /** Directories that the proxy's user cannot enter. A file that it cannot read has another mode than it was given. */
-async function closedFindings(last: GoodState, { units }: Loaded, again: string): Promise<Finding[]> {
+async function closedFindings(last: GoodState, { units }: LoadedByHost, again: string): Promise<EvidenceFinding[]> {
   const { deployment, directories } = last;
   const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
   const user = userOfProcess(service?.mainPid ?? 0);
@@ -275,7 +275,7 @@ const SHOW_SECONDS = 30;
 
 function firewallOf(
   { services }: Deployment,
-  { rules, units }: Loaded,
+  { rules, units }: LoadedByHost,
   fix: string,
 ): Pick<Drift, "firewall" | "firewallUnknown"> {
   if (services.firewall === undefined || rules.size === 0) return {};

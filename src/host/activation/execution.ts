@@ -5,7 +5,7 @@ import { systemReason } from "../../runtime/files/systemReason.js";
 import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
 import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager, unitStatus } from "./systemctl.js";
-import { formatStep, type Step } from "./serviceSteps.js";
+import { formatStep, type ActivationStep } from "./serviceSteps.js";
 import { makeModes } from "./treeModes.js";
 import { editedPaths, makeEdits } from "./settingsEdits.js";
 import type { Store } from "./store.js";
@@ -23,7 +23,7 @@ export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, re
 }
 
 /** A proxy that dies instead of reloading the new state is started with it: the new state is not the cause. */
-async function performOrRestart(step: Exclude<Step, { do: "files" }>): Promise<void> {
+async function performOrRestart(step: Exclude<ActivationStep, { do: "files" }>): Promise<void> {
   try {
     await perform(step);
   } catch (error) {
@@ -35,7 +35,7 @@ async function performOrRestart(step: Exclude<Step, { do: "files" }>): Promise<v
 }
 
 /** Does a step other than `files`. */
-export async function perform(step: Exclude<Step, { do: "files" }>): Promise<void> {
+export async function perform(step: Exclude<ActivationStep, { do: "files" }>): Promise<void> {
   switch (step.do) {
     case "daemon-reload":
       return reloadServiceManager();

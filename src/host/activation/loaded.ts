@@ -3,11 +3,11 @@ import { lostLogDirectories } from "../diagnosis/logState.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import { readText } from "../../runtime/load/files.js";
 import { loadConfig, type LoadedState, loadedStateOf } from "../../runtime/load/loadConfig.js";
-import { type Outcome, run } from "../diagnosis/command.js";
+import { type CommandResult, run } from "../diagnosis/command.js";
 import { hashOf } from "./fileState.js";
 import { showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
 import { controlSocketOf } from "./systemctl.js";
-import { isDropIn, type Stale } from "./serviceSteps.js";
+import { isDropIn, type StaleState } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 import { deliveredUnits } from "./transition.js";
 
@@ -15,7 +15,7 @@ import { deliveredUnits } from "./transition.js";
  * The loaded state of a host, which its files do not show: rules in the kernel, units in systemd, config, certificates
  * and runtime in the running proxy. A manual change to this state changes no file.
  */
-export interface Loaded {
+export interface LoadedByHost {
   /** The rule sets by path. */
   readonly rules: ReadonlyMap<string, LoadedRules>;
   /** Units that are part of the deployment; undefined if systemd does not respond. */
@@ -31,7 +31,7 @@ export async function seeLoaded(
   store: Store,
   deployment: Deployment,
   config: ProxyConfig | undefined,
-): Promise<Loaded> {
+): Promise<LoadedByHost> {
   const rules = new Map<string, LoadedRules>();
   for (const { path, role } of deployment.files)
     if (role === "firewall" && !isDropIn(path)) rules.set(path, await loadedRules(store.onHost(path)));
@@ -47,7 +47,7 @@ export async function seeLoaded(
   };
 }
 
-async function seeProxy(store: Store, deployment: Deployment, parsed: ProxyConfig): Promise<Loaded["proxy"]> {
+async function seeProxy(store: Store, deployment: Deployment, parsed: ProxyConfig): Promise<LoadedByHost["proxy"]> {
   const socket = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
   if (socket === undefined) return undefined;
   const outcome = await askMaster(socket, { command: "status" }, STATUS_MS);
@@ -77,7 +77,7 @@ export async function configAt(file: string): Promise<Result<ProxyConfig>> {
 export const valueIn = <T>(read: Result<T>): T | undefined => (read.ok ? read.value : undefined);
 
 /** Descriptions, to explain why something is done. */
-export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded): string[] {
+export function staleReasons({ rules, units, proxy, lostLogDirectories }: LoadedByHost): string[] {
   const filters = [...rules].flatMap(([path, found]) =>
     found.state === "missing" || found.state === "different"
       ? found.tables.map((table) => `${path}: the table ${table} is ${inKernel(found.state)}`)
@@ -94,7 +94,7 @@ export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded
 }
 
 /** The differences between the running proxy and its installed files. */
-export function proxyReasons(proxy: Loaded["proxy"]): { readonly at: string; readonly what: string }[] {
+export function proxyReasons(proxy: LoadedByHost["proxy"]): { readonly at: string; readonly what: string }[] {
   if (proxy === undefined) return [];
   const { running, installed } = proxy;
   return [
@@ -111,7 +111,7 @@ export function proxyReasons(proxy: Loaded["proxy"]): { readonly at: string; rea
 export const inKernel = (state: "missing" | "different"): string =>
   state === "missing" ? "not loaded" : "loaded with other rules";
 
-export function staleOf(loaded: Loaded, { services }: Deployment): Stale {
+export function staleOf(loaded: LoadedByHost, { services }: Deployment): StaleState {
   const outdated = (loaded.units ?? []).filter((unit) => unit.outdated).map(({ unit }) => unit);
   const rules = [...loaded.rules.values()].some(({ state }) => state === "missing" || state === "different");
   const { running, installed } = loaded.proxy ?? {};
@@ -142,7 +142,7 @@ async function loadedRules(file: string, nft = "nft"): Promise<LoadedRules> {
   const wanted = await run(["unshare", "--net", "sh", "-c", script, "nft", file], SECONDS);
   if (wanted.code !== 0) return { state: "unknown", why: said(wanted) };
   const tables = [...wanted.stdout.matchAll(/^table (.*) \{/gm)].map(([, table]) => table!);
-  const found: [string, Outcome][] = [];
+  const found: [string, CommandResult][] = [];
   for (const table of tables) {
     const [family = "", name = ""] = table.split(" ");
     const list = ["--stateless", "--numeric", "list", "table", family, name];
@@ -163,5 +163,5 @@ function tableIn(ruleSet: string, table: string): string {
   return `${ruleSet.slice(from, end)}\n}`;
 }
 
-const said = ({ stderr, code }: Outcome): string => stderr.trim() || `status ${code}`;
+const said = ({ stderr, code }: CommandResult): string => stderr.trim() || `status ${code}`;
 const SECONDS = 20;

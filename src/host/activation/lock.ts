@@ -6,7 +6,7 @@ import type { Report } from "./report.js";
 import { problem, ProblemError } from "../../model/index.js";
 
 /** The operation that holds the lock. */
-export interface Holder {
+export interface LockHolder {
   readonly what: "activation" | "deactivation" | "recovery" | "edit of settings";
   /** Which deployment it is for, if that is known: the directory of its uploads. */
   readonly incoming?: string;
@@ -21,7 +21,7 @@ export interface Holder {
  */
 export async function withLock<T>(
   file: string,
-  holder: Holder,
+  holder: LockHolder,
   { lockSeconds, report }: { readonly lockSeconds: number; readonly report: Report },
   act: () => Promise<T>,
 ): Promise<T> {
@@ -79,14 +79,14 @@ async function leadsTo(file: string, handle: FileHandle): Promise<boolean> {
   return there?.ino === here.ino && there.dev === here.dev;
 }
 
-interface Description extends Holder {
+interface Description extends LockHolder {
   readonly pid: number;
   readonly since: string;
   /** Address that the session came from. */
   readonly from?: string;
 }
 
-function describe(holder: Holder): Description {
+function describe(holder: LockHolder): Description {
   const from = process.env.SSH_CONNECTION?.split(" ")[0];
   const since = new Date().toISOString();
   return { pid: process.pid, since, ...holder, ...(from === undefined || from === "" ? {} : { from }) };

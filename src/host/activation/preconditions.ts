@@ -6,7 +6,7 @@ import { quote } from "../../render/shell.js";
 import { listenOwner } from "../../runtime/listen/listenOwner.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
-import type { Step } from "./serviceSteps.js";
+import type { ActivationStep } from "./serviceSteps.js";
 import { keptFiles, type Store } from "./store.js";
 
 /** Causes that would make an activation fail halfway, and can be detected before anything is touched. */
@@ -15,7 +15,7 @@ import { keptFiles, type Store } from "./store.js";
  * Listeners of the new config that could not be opened or reached: the host has no IPv6, or another process has the
  * port.
  */
-export function unopenable({ deployment, config }: Delivered, steps: readonly Step[]): Problem[] {
+export function unopenable({ deployment, config }: Delivered, steps: readonly ActivationStep[]): Problem[] {
   // If nothing starts, no listener is opened.
   if (steps.length === 0 || config === undefined) return [];
   const { socket, service } = deployment.services.proxy;

@@ -17,7 +17,7 @@ import { putState, removeTemporary, makeParents, removeDirectories } from "./fil
 import { observe, sameState } from "./fileState.js";
 import { installedConfig, valueIn } from "./loaded.js";
 import { removeLogs, settleLogs } from "./logs.js";
-import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
+import { formatStep, type ActivationStep, type WantedUnit } from "./serviceSteps.js";
 import { undoModes } from "./treeModes.js";
 import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
@@ -141,7 +141,7 @@ export async function undoAllEdits(
 }
 
 /** A proxy that cannot load the old state while it runs is restarted with it. */
-async function tryStep(step: Exclude<Step, { do: "files" }>): Promise<readonly Problem[]> {
+async function tryStep(step: Exclude<ActivationStep, { do: "files" }>): Promise<readonly Problem[]> {
   try {
     await perform(step);
     return [];

@@ -2,7 +2,7 @@ import type { DeploymentServices, FileRole } from "../../model/index.js";
 import type { UnitAction, UnitStatus } from "./systemctl.js";
 
 /** A thing that is done to a host; `files` stands for all files at once. */
-export type Step =
+export type ActivationStep =
   | { readonly do: "files" }
   | { readonly do: "daemon-reload" }
   | { readonly do: "network-reload" }
@@ -10,7 +10,7 @@ export type Step =
   | { readonly do: UnitAction; readonly unit: string };
 
 /** Reloads and restarts that are needed because the loaded state differs from the installed files. */
-export interface Stale {
+export interface StaleState {
   /** Our units that systemd has to read again, and those that have to restart with it. */
   readonly units: ReadonlySet<string>;
   /** Whether systemd has to read units again. */
@@ -33,7 +33,7 @@ export interface Situation {
   /** Units as they should be; all others stay as they are. */
   readonly wanted: ReadonlyMap<string, WantedUnit>;
   /** Set if the loaded state differs from the installed files. */
-  readonly stale?: Stale;
+  readonly stale?: StaleState;
 }
 
 export interface WantedUnit {
@@ -46,7 +46,7 @@ export interface WantedUnit {
  * The steps from here to there, in the order of service 2.6: daemons down, the last one first; edits; daemon-reload;
  * daemons up, the first one first; the proxy last. Only services that a change affects (service 2.5) are touched.
  */
-export function serviceSteps(given: Situation): Step[] {
+export function serviceSteps(given: Situation): ActivationStep[] {
   const { changed, settings } = given;
   const has = (...roles: FileRole[]): boolean => changed.some(({ role }) => roles.includes(role));
   const affected = affectedUnits(given);
@@ -57,8 +57,8 @@ export function serviceSteps(given: Situation): Step[] {
     ...stopDaemons(situation, affected),
     ...unsettled.map((unit) => ({ do: "stop", unit }) as const),
   ];
-  const edit: Step[] = changed.length > 0 || settings.size > 0 ? [{ do: "files" }] : [];
-  const after: Step[] = [
+  const edit: ActivationStep[] = changed.length > 0 || settings.size > 0 ? [{ do: "files" }] : [];
+  const after: ActivationStep[] = [
     // A drop-in may have the role of the file it belongs to.
     ...(has("unit") || changed.some(({ path }) => isDropIn(path)) || situation.stale?.manager === true
       ? [{ do: "daemon-reload" } as const]
@@ -118,10 +118,10 @@ function known(situation: Situation): string[] {
   return [...daemons(situation), proxy.service, proxy.socket, ...others];
 }
 
-function goingAway(situation: Situation): Step[] {
+function goingAway(situation: Situation): ActivationStep[] {
   const { now, wanted } = situation;
   const others = [...wanted.keys()].filter((unit) => !known(situation).includes(unit));
-  return [...others, ...known(situation)].flatMap((unit): Step[] => {
+  return [...others, ...known(situation)].flatMap((unit): ActivationStep[] => {
     const want = wanted.get(unit);
     return [
       ...(want?.active === false && now.get(unit)?.active === true ? [{ do: "stop", unit } as const] : []),
@@ -156,7 +156,7 @@ function stopped(now: Situation["now"], units: readonly string[]): Situation["no
   );
 }
 
-function stopDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {
+function stopDaemons(situation: Situation, affected: ReadonlySet<string>): ActivationStep[] {
   const { now } = situation;
   return daemons(situation)
     .filter((unit) => affected.has(unit) && now.get(unit)?.active === true)
@@ -168,14 +168,14 @@ function stopDaemons(situation: Situation, affected: ReadonlySet<string>): Step[
 const isLeaving = ({ wanted }: Situation, unit: string): boolean => wanted.get(unit)?.active === false;
 
 /** A unit that failed keeps its state until that is reset, and may refuse to start because it failed too often. */
-function forget({ now, wanted }: Situation): Step[] {
+function forget({ now, wanted }: Situation): ActivationStep[] {
   return [...wanted.keys()]
     .filter((unit) => now.get(unit)?.failed === true)
     .map((unit) => ({ do: "reset-failed", unit }));
 }
 
-function enabling({ now, wanted }: Situation, affected: ReadonlySet<string>): Step[] {
-  return [...wanted].flatMap(([unit, { enabled }]): Step[] => {
+function enabling({ now, wanted }: Situation, affected: ReadonlySet<string>): ActivationStep[] {
+  return [...wanted].flatMap(([unit, { enabled }]): ActivationStep[] => {
     if (enabled !== true) return [];
     if (now.get(unit)?.enabled !== true) return [{ do: "enable", unit }];
     // The targets that want it may have changed.
@@ -189,17 +189,17 @@ function reloadSteps(
   unit: string | undefined,
   affected: ReadonlySet<string>,
   fileChanged: boolean,
-): Step[] {
+): ActivationStep[] {
   if (unit === undefined || situation.wanted.get(unit)?.active !== true) return [];
   if (situation.now.get(unit)?.active !== true) return [{ do: "start", unit }];
   return fileChanged || affected.has(unit) ? [{ do: "reload-or-restart", unit }] : [];
 }
 
-function startDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {
+function startDaemons(situation: Situation, affected: ReadonlySet<string>): ActivationStep[] {
   const { now } = situation;
   return daemons(situation)
     .reverse()
-    .flatMap((unit): Step[] => {
+    .flatMap((unit): ActivationStep[] => {
       if (isLeaving(situation, unit)) return [];
       const active = now.get(unit)?.active === true;
       if (affected.has(unit) && active) {
@@ -209,11 +209,11 @@ function startDaemons(situation: Situation, affected: ReadonlySet<string>): Step
     });
 }
 
-function otherUnits(situation: Situation, affected: ReadonlySet<string>): Step[] {
+function otherUnits(situation: Situation, affected: ReadonlySet<string>): ActivationStep[] {
   const { now, wanted } = situation;
   return [...new Set([...wanted.keys(), ...affected])]
     .filter((unit) => !known(situation).includes(unit) && !isLeaving(situation, unit))
-    .flatMap((unit): Step[] => {
+    .flatMap((unit): ActivationStep[] => {
       if (now.get(unit)?.active === true) return affected.has(unit) ? [{ do: "restart", unit }] : [];
       return wanted.get(unit)?.active === true ? [{ do: "start", unit }] : [];
     });
@@ -223,7 +223,7 @@ function proxySteps(
   situation: Situation,
   affected: ReadonlySet<string>,
   has: (...roles: FileRole[]) => boolean,
-): Step[] {
+): ActivationStep[] {
   const { service, socket } = situation.services.proxy;
   if (situation.wanted.get(service)?.active !== true) return [];
   const active = (unit: string): boolean => situation.now.get(unit)?.active === true;
@@ -255,7 +255,7 @@ function proxySteps(
 }
 
 /** A step as a command that users could type. */
-export function formatStep(step: Step): string {
+export function formatStep(step: ActivationStep): string {
   switch (step.do) {
     case "files":
       return "write files";

@@ -13,7 +13,7 @@ import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 
 /** The findings about a deployment before anything is touched. */
-export interface Checked {
+export interface StagedFindings {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
 }
@@ -26,7 +26,7 @@ export async function checkStaged(
   store: Store,
   delivered: Delivered,
   withSystemd: boolean,
-): Promise<Checked> {
+): Promise<StagedFindings> {
   const staging = store.at("staging");
   try {
     await rm(staging, { recursive: true, force: true });
@@ -56,7 +56,7 @@ async function checkConfig(
   store: Store,
   { deployment, contents, config }: Delivered,
   root: string,
-): Promise<Checked> {
+): Promise<StagedFindings> {
   const files = deployment.files.filter(({ role }) => READ_BY_PROXY.includes(role));
   const tree = new Map(files.map((file) => [file.path, file]));
   await layOut(tree, "/", store.root, root, contents);
@@ -71,7 +71,7 @@ async function checkConfig(
 }
 
 /** A folder contains only the deployment, not the application with its directories. */
-function withoutApplication({ problems, warnings }: Checked): Checked {
+function withoutApplication({ problems, warnings }: StagedFindings): StagedFindings {
   const isMissing = ({ code }: Problem): boolean => code === "files.bad-directory";
   return {
     problems: problems.filter((p) => !isMissing(p)),

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type Outcome, run } from "../diagnosis/command.js";
+import { type CommandResult, run } from "../diagnosis/command.js";
 import { hasStartLinks, showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
 import { type Problem, problem, ProblemError } from "../../model/index.js";
 
@@ -104,7 +104,7 @@ async function mustRun(command: readonly [string, ...string[]], seconds: number)
   throw commandFailed(command.join(" "), outcome);
 }
 
-function commandFailed(command: string, { code, stderr, stdout }: Outcome, more = ""): ProblemError {
+function commandFailed(command: string, { code, stderr, stdout }: CommandResult, more = ""): ProblemError {
   const said = stderr.trim() || stdout.trim();
   return new ProblemError([commandProblem(command, `failed with status ${code}: ${said}${more}`)]);
 }

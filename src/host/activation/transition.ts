@@ -11,7 +11,7 @@ import {
   serviceSteps,
   settingsReaders,
   type Situation,
-  type Step,
+  type ActivationStep,
   unitOf,
   type WantedUnit,
 } from "./serviceSteps.js";
@@ -31,7 +31,7 @@ export interface Plan {
   readonly filled: readonly string[];
   /** Directories that are opened for the proxy's user again; a roll-back leaves them so. */
   readonly opened: readonly ModeChange[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly ActivationStep[];
   /** What is undone once the deployment serves. */
   readonly leaving?: Leaving;
   /** Their effects on services, with the reasons, as text. */
@@ -148,7 +148,7 @@ export function stepsTo(
   withSystemd: boolean,
 ): Pick<Plan, "steps" | "preview"> {
   const { files, edits, modes } = given;
-  const edit: Step = { do: "files" };
+  const edit: ActivationStep = { do: "files" };
   if (!withSystemd)
     return { steps: files.length + edits.length + modes.length > 0 ? [edit] : [], preview: [] };
   const situation = { ...given, changed: files, settings: new Set(edits.map(({ file }) => file)) };
@@ -208,8 +208,8 @@ const NOTICED = {
 /**
  * The effects of steps on services, with reasons: a line for each unit, in the order in which they are first touched.
  */
-export function previewOf(steps: readonly Step[], situation: Situation): string[] {
-  const done = new Map<string, Set<Step["do"]>>();
+export function previewOf(steps: readonly ActivationStep[], situation: Situation): string[] {
+  const done = new Map<string, Set<ActivationStep["do"]>>();
   for (const step of steps) {
     if ("unit" in step) done.set(step.unit, (done.get(step.unit) ?? new Set()).add(step.do));
   }
@@ -219,7 +219,7 @@ export function previewOf(steps: readonly Step[], situation: Situation): string[
   });
 }
 
-function noticedOf(acts: ReadonlySet<Step["do"]>): keyof typeof NOTICED | undefined {
+function noticedOf(acts: ReadonlySet<ActivationStep["do"]>): keyof typeof NOTICED | undefined {
   if (acts.has("restart") || (acts.has("stop") && acts.has("start"))) return "restart";
   if (acts.has("upgrade")) return "upgrade";
   if (acts.has("reload") || acts.has("reload-or-restart")) return "reload";

@@ -2,10 +2,10 @@ import type { Deployment } from "../../model/index.js";
 import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
 import { readTrustedSync } from "../../runtime/files/trustedFile.js";
 import { brokenProgram } from "../diagnosis/brokenPrograms.js";
-import type { Finding } from "../diagnosis/evidence.js";
+import type { EvidenceFinding } from "../diagnosis/evidence.js";
 import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";
 import { stoppedProcesses } from "../diagnosis/stoppedProcesses.js";
-import type { Loaded } from "./loaded.js";
+import type { LoadedByHost } from "./loaded.js";
 import type { WantedUnit } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 import { statusOf } from "./systemctl.js";
@@ -14,9 +14,9 @@ import { deliveredUnits, wantedUnits } from "./transition.js";
 /** How units differ from what a deployment wants of them. The list of what it wants is the one of an activation. */
 export async function unitFindings(
   deployment: Deployment,
-  { units }: Loaded,
+  { units }: LoadedByHost,
   { store, again }: { readonly store: Store; readonly again: string },
-): Promise<Finding[]> {
+): Promise<EvidenceFinding[]> {
   const delivered = new Map(deliveredUnits(deployment.files).map(({ unit, file }) => [unit, file.path]));
   const dropIns = new Set(deployment.files.map(({ path }) => path));
   const wanted = await wantedUnits({ deployment, contents: contentsOf(store, deployment) });
@@ -62,7 +62,7 @@ function ownFindings(
   file: string,
   delivered: ReadonlySet<string>,
   fix: string,
-): Finding[] {
+): EvidenceFinding[] {
   const foreign = dropIns.filter((path) => !delivered.has(path) && path.includes(`/${unit}.d/`));
   return [
     ...(outdated ? [{ at: unit, what: "its files have changed since systemd read them", fix }] : []),
@@ -78,7 +78,7 @@ function ownFindings(
 }
 
 /** Differences in what a unit does: it should run, now and after the next boot, and its processes should go on. */
-function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, deployment: Deployment): Finding[] {
+function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, deployment: Deployment): EvidenceFinding[] {
   const { unit, load, startLinks } = shown;
   const { proxy, firewall } = deployment.services;
   const isOfProxy = unit === proxy.service || unit === proxy.socket;
@@ -126,7 +126,7 @@ function lostProgram(
   { unit, command }: ShownUnit,
   want: WantedUnit | undefined,
   { files }: Deployment,
-): Finding[] {
+): EvidenceFinding[] {
   const [program = ""] = command.split(" ");
   const isOfHost = program.startsWith("/") && !files.some(({ path }) => path === program);
   const broken = want?.active === true && isOfHost ? brokenProgram(program) : undefined;
@@ -135,7 +135,7 @@ function lostProgram(
   return [{ at: unit, what, fix: `${broken.fix}, then systemctl restart ${unit}` }];
 }
 
-function haltedFindings({ unit, group, freezer }: ShownUnit): Finding[] {
+function haltedFindings({ unit, group, freezer }: ShownUnit): EvidenceFinding[] {
   if (freezer === "frozen")
     return [{ at: unit, what: "is frozen (systemctl freeze)", fix: `systemctl thaw ${unit}`, stalls: true }];
   const pids = stoppedProcesses(group);

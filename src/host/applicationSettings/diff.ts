@@ -7,7 +7,7 @@ export const HIDDEN = "(not shown: may hold a secret)";
 const CONTEXT = 3;
 
 /** Lines `from` (inclusive, from 0) to `to` (exclusive) become others. */
-interface Change {
+interface LineChange {
   readonly from: number;
   readonly to: number;
   readonly lines: readonly string[];
@@ -41,8 +41,8 @@ export function unifiedDiff(
 }
 
 /** Changes whose surroundings touch. */
-function together(changes: readonly Change[]): Change[][] {
-  const groups: Change[][] = [];
+function together(changes: readonly LineChange[]): LineChange[][] {
+  const groups: LineChange[][] = [];
   for (const change of changes) {
     const last = groups.at(-1);
     if (last !== undefined && change.from - last.at(-1)!.to <= 2 * CONTEXT) last.push(change);
@@ -51,7 +51,7 @@ function together(changes: readonly Change[]): Change[][] {
   return groups;
 }
 
-function hunk(old: readonly string[], changes: readonly Change[], grown: number): string {
+function hunk(old: readonly string[], changes: readonly LineChange[], grown: number): string {
   const from = Math.max(0, changes[0]!.from - CONTEXT);
   const to = Math.min(old.length, changes.at(-1)!.to + CONTEXT);
   const lines: string[] = [];
@@ -74,7 +74,7 @@ function range(from: number, count: number): string {
 }
 
 /** The lines that splices touch, in the order of the text. */
-function changesOf(text: string, splices: readonly Splice[]): Change[] {
+function changesOf(text: string, splices: readonly Splice[]): LineChange[] {
   const starts = lineStarts(text);
   const numberOf = lineNumbers(text);
   const lineAt = (offset: number): number => numberOf(offset) - 1;
@@ -101,7 +101,7 @@ function changesOf(text: string, splices: readonly Splice[]): Change[] {
 }
 
 /** Removes the lines at both ends that stay as they were. */
-function narrowed(change: Change, before: readonly string[]): Change {
+function narrowed(change: LineChange, before: readonly string[]): LineChange {
   const { lines } = change;
   let [head, tail] = [0, 0];
   const room = Math.min(before.length, lines.length);

@@ -5,7 +5,7 @@ import { type Problem, problem, ProblemError, type Result } from "../../model/in
 import { systemReason } from "../../runtime/files/systemReason.js";
 
 /** A file of the application as it was found. */
-export interface FoundFile {
+export interface SettingsFileState {
   /** The path as it was named. */
   readonly path: string;
   /** The file itself, if `path` leads through symbolic links; one char a byte. */
@@ -22,7 +22,7 @@ export interface FoundFile {
 }
 
 /** Reads a file for an edit. */
-export async function readFound(path: string): Promise<Result<FoundFile>> {
+export async function readFound(path: string): Promise<Result<SettingsFileState>> {
   return settled(path, async () => {
     const acting = await actingOn(Buffer.from(path).toString("latin1"));
     const { content, target, version, links, uid } = await asOwner(
@@ -53,7 +53,7 @@ export async function sweepBeside(path: string): Promise<void> {
 
 /** A file and its new content. */
 export interface Replacement {
-  readonly file: FoundFile;
+  readonly file: SettingsFileState;
   readonly content: Buffer;
 }
 
@@ -71,7 +71,7 @@ export async function replaceFiles(replacements: readonly Replacement[]): Promis
   return { ok: true, value: null };
 }
 
-function replace({ path, target, version, acting }: FoundFile, content: Buffer) {
+function replace({ path, target, version, acting }: SettingsFileState, content: Buffer) {
   const request = { label: path, target, version, content: content.toString("base64") };
   return settled(path, () => asOwner("replace", request, acting));
 }

@@ -53,9 +53,9 @@ const KINDS: { readonly [F in SettingsFile as F["kind"]]: SettingsKind<F> } = {
   },
 };
 
-export type Kind = SettingsFile["kind"];
-export const KIND_NAMES = Object.keys(KINDS) as readonly Kind[];
-export const kindOf = (kind: Kind): SettingsKind<SettingsFile> => KINDS[kind];
+export type SettingsFileKind = SettingsFile["kind"];
+export const KIND_NAMES = Object.keys(KINDS) as readonly SettingsFileKind[];
+export const kindOf = (kind: SettingsFileKind): SettingsKind<SettingsFile> => KINDS[kind];
 
 /**
  * Refuses a file that is evidently of another kind: an editor would add lines to it that its reader takes for something
@@ -73,7 +73,7 @@ export function kindProblem(text: string, path: string, { name, kind }: Settings
   return problem("settings.wrong-kind", path, message, { fix });
 }
 
-function kindByName(path: string): [Kind, string] | undefined {
+function kindByName(path: string): [SettingsFileKind, string] | undefined {
   const ends = KIND_NAMES.find((one) => path.endsWith(kindOf(one).suffix));
   return ends && [ends, `has a name that ends in ${kindOf(ends).suffix}`];
 }
@@ -84,7 +84,7 @@ const NO_PYTHON = /^export\s|^\w+=(?:\s*$|\/|\w+:\/)/;
 /** How modules begin, and no line of variables does. */
 const PYTHON = /^(?:(?:import|from|def|class|if|try|with)\b|[@"'])|^\w+[ \t]+=/;
 
-function kindByText(text: string, kind: Kind): [Kind, string] | undefined {
+function kindByText(text: string, kind: SettingsFileKind): [SettingsFileKind, string] | undefined {
   const lines = readLines(text).filter(isText);
   const [first] = lines;
   if (first === undefined) return undefined;

@@ -11,7 +11,7 @@ import {
 } from "../../model/index.js";
 import { printableValue } from "../../model/printable.js";
 import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
-import { type FoundFile, readFound, replaceFiles } from "./files.js";
+import { type SettingsFileState, readFound, replaceFiles } from "./files.js";
 import { kindOf, kindProblem } from "./kinds.js";
 import { applySplices, type Splice } from "./textEdit.js";
 import { unifiedDiff } from "./diff.js";
@@ -31,7 +31,7 @@ export interface PlannedFile {
   readonly changed: boolean;
   /** Unified diff without the lines that may contain a secret; empty if nothing changes. */
   readonly diff: string;
-  readonly file: FoundFile;
+  readonly file: SettingsFileState;
   /**
    * Replacements, by offsets into the text after the changes for earlier files; in UTF-8, or in bytes if it is not
    * UTF-8.
@@ -87,12 +87,12 @@ export async function applyEdits(plan: SettingsPlan): Promise<Result<null>> {
 }
 
 /** The real path of a file comes from the user who read it, so it is compared only between files of the same user. */
-const isSameFile = (a: FoundFile, b: FoundFile): boolean =>
+const isSameFile = (a: SettingsFileState, b: SettingsFileState): boolean =>
   a.target === b.target && a.acting.uid === b.acting.uid;
 
 /** A file after its changes were undone, the last one first; changes that stay are reported. */
 export function revertChanges(
-  file: FoundFile,
+  file: SettingsFileState,
   changes: readonly (ItemChange & Pick<SettingsFile, "kind">)[],
 ): { readonly content: Buffer; readonly problems: readonly Problem[] } {
   // The edit may have replaced the part of the file that was not UTF-8.
@@ -113,7 +113,7 @@ export function revertChanges(
 
 function planFile(
   source: SettingsFile,
-  file: FoundFile,
+  file: SettingsFileState,
   before: Buffer,
   editText: (text: string, path: string) => SettingsEdit,
 ): { planned: PlannedFile; problems: readonly Problem[] } {

@@ -1,6 +1,6 @@
 import { pythonLiteral } from "../../render/index.js";
 import type { ItemChange, Reverted } from "./edit.js";
-import { type Fault, type PythonLine, type PythonText, readPython } from "./pythonLines.js";
+import { type UnreadableText, type PythonLine, type PythonText, readPython } from "./pythonLines.js";
 import { applySplices, insertLines, lineOf, type Splice } from "./textEdit.js";
 
 export type LiteralValue = string | boolean | readonly string[];
@@ -21,7 +21,7 @@ const END = "# END Portico";
 const MARKER = /^# (BEGIN|END) Portico\b/;
 
 /** The block of a module; undefined if it has none. Text in strings and within statements is no marker. */
-export function findBlock(text: string, { lines, comments }: PythonText): Block | Fault | undefined {
+export function findBlock(text: string, { lines, comments }: PythonText): Block | UnreadableText | undefined {
   const markers = comments.flatMap(({ from, text: comment }) => {
     const kind = MARKER.exec(comment)?.[1];
     return kind === undefined ? [] : [{ from, kind }];

@@ -10,7 +10,7 @@ import {
   replaceLine,
   valueInBlock,
 } from "./pythonBlock.js";
-import { type Fault, type PythonLine, readPython } from "./pythonLines.js";
+import { type UnreadableText, type PythonLine, readPython } from "./pythonLines.js";
 import { isUnended, lineNumbers, lineOf } from "./textEdit.js";
 
 /**
@@ -30,7 +30,7 @@ export function editPython(
   path: string,
   elsewhere: ReadonlyMap<string, { readonly wanted: string }> = new Map(),
 ): SettingsEdit {
-  const refusal = (code: "settings.bad-syntax" | "settings.refused", { fault }: Fault): SettingsEdit => {
+  const refusal = (code: "settings.bad-syntax" | "settings.refused", { fault }: UnreadableText): SettingsEdit => {
     const message = code === "settings.refused" ? fault.message : `cannot be read: ${fault.message}`;
     const fix = code === "settings.refused" ? { fix: FIX_BLOCK } : {};
     return {
@@ -74,7 +74,7 @@ const FIX_BLOCK =
  * An encoding in which a quote or a backslash may be a part of another character (GBK, Shift JIS), so that strings may
  * end somewhere else than it seems (Python reference, 2.1.4).
  */
-function unknownEncoding(text: string): Fault | undefined {
+function unknownEncoding(text: string): UnreadableText | undefined {
   const declared = /^(?:[^\r\n]*(?:\r\n|\n|\r))?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)/.exec(text);
   const name = declared?.[1]!.toLowerCase().replaceAll("_", "-");
   if (name === undefined || /^(?:utf-?8|(?:us-)?ascii|latin-?1|iso-?8859-\d+|cp125\d)\b/.test(name))
@@ -95,14 +95,14 @@ interface PythonFile {
   readonly lineAt: (at: number) => number;
 }
 
-interface Refused extends Obstacle {
+interface RefusedItem extends Obstacle {
   readonly item: string;
 }
 
 interface PythonItemPlan extends Omit<ItemPlan, "problem"> {
   /** The item as a new line of the block. */
   readonly line?: string;
-  readonly refused?: Refused;
+  readonly refused?: RefusedItem;
 }
 
 const named = ({ name: item, value }: PythonItem) => ({ item, wanted: shown(value) });
@@ -238,7 +238,7 @@ function beginsStatement(lines: readonly PythonLine[], i: number): boolean {
 }
 
 /** Makes a problem for each line, with all the items it affects. */
-function merged(refused: readonly Refused[], { path, lineAt, block, at }: PythonFile): Problem[] {
+function merged(refused: readonly RefusedItem[], { path, lineAt, block, at }: PythonFile): Problem[] {
   const found = [...new Set(refused.map(({ line }) => line))];
   const begin = `line ${lineAt(block?.from ?? at)}, where the lines of Portico ${block === undefined ? "go" : "begin"}`;
   return found.map((line) => {

@@ -23,7 +23,7 @@ export interface PythonText {
 }
 
 /** The offset at which a text cannot be read, and why. */
-export interface Fault {
+export interface UnreadableText {
   readonly fault: { readonly at: number; readonly message: string };
 }
 
@@ -31,7 +31,7 @@ export interface Fault {
 const PIECE =
   /(?:(?<prefix>[rbuft]{0,2})(?<quotes>"""|'''|["'])|#[^\r\n]*|\\?(?:\r\n|\r|\n)|[ \t\f]+|[\w\u0080-\uffff]+|[^])/iy;
 
-export function readPython(text: string): PythonText | Fault {
+export function readPython(text: string): PythonText | UnreadableText {
   const lines: PythonLine[] = [];
   const comments: { from: number; text: string }[] = [];
   const open: number[] = [];
@@ -82,7 +82,7 @@ export function readPython(text: string): PythonText | Fault {
   return { lines, comments };
 }
 
-const fault = (at: number, message: string): Fault => ({ fault: { at, message } });
+const fault = (at: number, message: string): UnreadableText => ({ fault: { at, message } });
 
 function ended(
   { from, indented, source, code }: { from: number; indented: boolean; source: string[]; code: string[] },

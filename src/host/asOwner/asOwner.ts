@@ -5,9 +5,9 @@ import { problem, ProblemError } from "../../model/problem.js";
 import { Untrusted } from "../../model/untrusted.js";
 import { shown } from "../../runtime/files/pathText.js";
 import { type Acting, identityOf } from "./acting.js";
-import { type Response, RESPONSES, REFUSAL } from "./responses.js";
+import { type OwnerResponse, RESPONSES, REFUSAL } from "./responses.js";
 import { type Operation, OPERATIONS, type Operations } from "./operations.js";
-import { type Refusal, Refused } from "./refused.js";
+import { type OwnerRefusal, OwnerRefused } from "./refused.js";
 
 /**
  * A child process does root's work in trees that other users can change (the application's settings, served files). It
@@ -26,7 +26,7 @@ export interface Deadline {
 }
 
 /** What a child writes: its response, or why there is none. */
-export type ChildOutput = { readonly response: unknown } | { readonly refused: Refusal };
+export type ChildOutput = { readonly response: unknown } | { readonly refused: OwnerRefusal };
 
 /** Does something as a user. Rejects with a ProblemError. */
 export async function asOwner<K extends Operation>(
@@ -34,9 +34,9 @@ export async function asOwner<K extends Operation>(
   request: Parameters<Operations[K]>[0],
   { uid, path }: Acting,
   { timeoutMs }: Deadline = { timeoutMs: 30_000 },
-): Promise<Response<K>> {
+): Promise<OwnerResponse<K>> {
   if (uid === process.geteuid!()) {
-    return (OPERATIONS[operation] as (given: typeof request) => Promise<Response<K>>)(request);
+    return (OPERATIONS[operation] as (given: typeof request) => Promise<OwnerResponse<K>>)(request);
   }
   const { gid, groups } = await identityOf(uid);
   const { schema, bytesMax, valuesMax } = RESPONSES[operation](request);
@@ -56,9 +56,9 @@ export async function asOwner<K extends Operation>(
     valuesMax,
   );
   if (told === undefined) throw noResponse(uid, path, "the response does not match the request");
-  if ("response" in told) return told.response as Response<K>;
+  if ("response" in told) return told.response as OwnerResponse<K>;
   const { label } = request as { readonly label?: string };
-  throw new Refused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
+  throw new OwnerRefused(told.refused, operation === "replace" ? "write" : "read", label ?? shown(path), uid);
 }
 
 /** Users whose child did not respond in time. They could hold up each of a hundred questions. */

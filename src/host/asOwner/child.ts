@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { isWithoutDebugger } from "../../runtime/supervisor/noDebugger.js";
 import type { ChildOutput } from "./asOwner.js";
 import { type Operation, OPERATIONS } from "./operations.js";
-import { Refused } from "./refused.js";
+import { OwnerRefused } from "./refused.js";
 
 /** A child of `asOwner`: becomes the user that its arguments name, and responds to the one request on standard input. */
 export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Promise<void> {
@@ -48,7 +48,7 @@ async function outputOf(act: () => Promise<unknown>): Promise<ChildOutput> {
   try {
     return { response: await act() };
   } catch (error) {
-    if (error instanceof Refused) return { refused: error.refusal };
+    if (error instanceof OwnerRefused) return { refused: error.refusal };
     throw error;
   }
 }

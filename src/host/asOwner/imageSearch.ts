@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { fsPath } from "../../runtime/files/pathText.js";
 import { howShared } from "../../runtime/files/trustedPath.js";
 import { ROOT } from "./acting.js";
-import { type Entry, entriesIn } from "./treeWalk.js";
+import { type DirectoryEntry, entriesIn } from "./treeWalk.js";
 
 export interface ImageResponse {
   /** Path of an image below the directory. */
@@ -36,7 +36,7 @@ const FOLDERS_MAX = 500;
 
 export const IMAGE = /\.(?:png|svg|gif|jpe?g|ico|webp)$/i;
 
-async function list(folder: string): Promise<readonly Entry[]> {
+async function list(folder: string): Promise<readonly DirectoryEntry[]> {
   return entriesIn(folder).then(
     ({ entries }) => entries,
     () => [],

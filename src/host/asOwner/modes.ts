@@ -15,7 +15,7 @@ export interface ModeChange {
 }
 
 /** Why permissions stay: the number of a system error, or the difference that was found. */
-export type Kept = number | "replaced" | "links" | "changed";
+export type KeptReason = number | "replaced" | "links" | "changed";
 
 export const KEPT_TEXTS = {
   replaced: "it was replaced meanwhile",
@@ -23,7 +23,7 @@ export const KEPT_TEXTS = {
   changed: "its permissions were changed meanwhile",
 } as const;
 
-export const keptText = (kept: Kept): string =>
+export const keptText = (kept: KeptReason): string =>
   typeof kept === "number" ? errnoReason(kept) : KEPT_TEXTS[kept];
 
 /** The bits that a change may set: neither set-user-ID, set-group-ID nor the sticky bit. */
@@ -37,13 +37,13 @@ export interface ChangeModesRequest {
  * Changes permissions that are still as expected; the response has null for each change that was made, or the reason why
  * not. The open file is changed, after a check where it really is: a file may be replaced by a link in the meantime.
  */
-export async function changeModes({ changes }: ChangeModesRequest): Promise<(Kept | null)[]> {
-  const outcomes: (Kept | null)[] = [];
+export async function changeModes({ changes }: ChangeModesRequest): Promise<(KeptReason | null)[]> {
+  const outcomes: (KeptReason | null)[] = [];
   for (const change of changes) outcomes.push(await changeMode(change));
   return outcomes;
 }
 
-async function changeMode({ path, from, to }: ModeChange): Promise<Kept | null> {
+async function changeMode({ path, from, to }: ModeChange): Promise<KeptReason | null> {
   try {
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
     const file = await open(fsPath(path), flags);

@@ -4,7 +4,7 @@ import { type FileHandle, open, realpath, rm, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { draftBeside, finish, replace } from "../../runtime/files/durable.js";
 import { fsPath } from "../../runtime/files/pathText.js";
-import { type Doing, errnoOf, type Refusal, Refused, SETTINGS_BYTES_MAX } from "./refused.js";
+import { type Doing, errnoOf, type OwnerRefusal, OwnerRefused, SETTINGS_BYTES_MAX } from "./refused.js";
 
 /* Reads and replaces one small file, with the rights of the user who runs it: see `asOwner.ts`. */
 
@@ -63,8 +63,8 @@ async function readUpTo(file: FileHandle, bytesMax: number): Promise<Buffer | un
   }
 }
 
-const refused = (refusal: Refusal, doing: Doing, label: string): Refused =>
-  new Refused(refusal, doing, label, process.geteuid!());
+const refused = (refusal: OwnerRefusal, doing: Doing, label: string): OwnerRefused =>
+  new OwnerRefused(refusal, doing, label, process.geteuid!());
 
 export interface ReplaceRequest {
   readonly label: string;
@@ -128,14 +128,14 @@ function refuseForeign(label: string, { uid }: BigIntStats): void {
   if (self !== 0 && Number(uid) !== self) throw refused({ why: "foreign", uid: Number(uid) }, "write", label);
 }
 
-interface Found {
+interface OpenedTarget {
   readonly label: string;
   readonly target: string;
   readonly stats: BigIntStats;
 }
 
 async function copyAttributes(
-  { label, target, stats }: Found,
+  { label, target, stats }: OpenedTarget,
   temporary: string,
   file: FileHandle,
 ): Promise<void> {
@@ -157,7 +157,7 @@ async function explained<T>(doing: Doing, label: string, act: () => Promise<T>):
   try {
     return await act();
   } catch (error) {
-    if (error instanceof Refused) throw error;
+    if (error instanceof OwnerRefused) throw error;
     throw refused({ why: "system", errno: errnoOf(error) }, doing, label);
   }
 }

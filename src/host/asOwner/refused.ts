@@ -6,7 +6,7 @@ import { systemReason } from "../../runtime/files/systemReason.js";
  * (`responses.ts` checks both), because a user's text in a message of root would be believed, and its commands pasted.
  */
 
-export type Refusal =
+export type OwnerRefusal =
   | { readonly why: "system"; readonly errno: number }
   | { readonly why: "not-regular" | "too-large" | "changed" }
   | { readonly why: "foreign"; readonly uid: number }
@@ -16,10 +16,10 @@ export type Refusal =
 export type Doing = "read" | "write";
 
 /** A refusal in words, of the file that has this label. */
-export class Refused extends ProblemError {
+export class OwnerRefused extends ProblemError {
   /** @param self the user who acted */
   constructor(
-    readonly refusal: Refusal,
+    readonly refusal: OwnerRefusal,
     doing: Doing,
     label: string,
     self: number,
@@ -32,7 +32,7 @@ export class Refused extends ProblemError {
 /** A settings file is small; anything larger is something else. */
 export const SETTINGS_BYTES_MAX = 4 * 1024 * 1024;
 
-function problemOf(refusal: Refusal, doing: Doing, label: string, self: number): Problem {
+function problemOf(refusal: OwnerRefusal, doing: Doing, label: string, self: number): Problem {
   const code = doing === "read" ? "files.unreadable" : "settings.write-failed";
   switch (refusal.why) {
     case "system": {

@@ -2,10 +2,10 @@ import { posix } from "node:path";
 import * as z from "zod";
 import { IMAGE, type ImageResponse } from "./imageSearch.js";
 import { NEEDED, SHOWN_MAX, type Walked, type WalkRequest } from "./treeWalk.js";
-import type { Kept } from "./modes.js";
+import type { KeptReason } from "./modes.js";
 import type { Operation, Operations } from "./operations.js";
 import type { ReadResponse } from "./ownerFile.js";
-import { type Refusal, SETTINGS_BYTES_MAX } from "./refused.js";
+import { type OwnerRefusal, SETTINGS_BYTES_MAX } from "./refused.js";
 
 /*
  * What a child of `asOwner` may respond. The user that it has become can do with it what he likes, so its response is
@@ -13,7 +13,7 @@ import { type Refusal, SETTINGS_BYTES_MAX } from "./refused.js";
  * and paths; no text for people.
  */
 
-export type Response<K extends Operation> = Awaited<ReturnType<Operations[K]>>;
+export type OwnerResponse<K extends Operation> = Awaited<ReturnType<Operations[K]>>;
 
 export interface ResponseLimits<T> {
   readonly schema: z.ZodType<T>;
@@ -83,9 +83,9 @@ const IMAGE_RESPONSE: z.ZodType<ImageResponse> = z.strictObject({
   handedOver: NOTHING_HANDED_OVER,
 });
 
-const KEPT: z.ZodType<Kept | null> = z.union([z.null(), ERRNO, z.enum(["replaced", "links", "changed"])]);
+const KEPT: z.ZodType<KeptReason | null> = z.union([z.null(), ERRNO, z.enum(["replaced", "links", "changed"])]);
 
-export const REFUSAL: z.ZodType<Refusal> = z.union([
+export const REFUSAL: z.ZodType<OwnerRefusal> = z.union([
   z.strictObject({ why: z.literal("system"), errno: ERRNO }),
   z.strictObject({ why: z.enum(["not-regular", "too-large", "changed"]) }),
   z.strictObject({ why: z.literal("foreign"), uid: ID }),
@@ -104,7 +104,7 @@ const small = <T>(schema: z.ZodType<T>): ResponseLimits<T> => ({
 
 /** How the response to a request has to look. */
 export const RESPONSES: {
-  readonly [K in Operation]: (request: Parameters<Operations[K]>[0]) => ResponseLimits<Response<K>>;
+  readonly [K in Operation]: (request: Parameters<Operations[K]>[0]) => ResponseLimits<OwnerResponse<K>>;
 } = {
   read: () => ({ schema: READ, bytesMax: 6 * MEBIBYTE, valuesMax: FEW }),
   replace: () => small(z.strictObject({ version: VERSION })),

@@ -1,12 +1,12 @@
 import { chmodCommand, shown } from "../../runtime/files/pathText.js";
-import { type Finding, NEEDED, SHOWN_MAX, type Walked } from "./treeWalk.js";
+import { type TreeFinding, NEEDED, SHOWN_MAX, type Walked } from "./treeWalk.js";
 import { KEPT_TEXTS, type ModeChange, PERMISSIONS } from "./modes.js";
 import { errnoReason } from "./refused.js";
 
 /** Texts for the findings of a walk. All text is made here, by the process that shows it. */
 
 /** A finding as it is shown. */
-export interface TreeViolation extends Pick<Finding, "code" | "kind" | "outside"> {
+export interface TreeViolation extends Pick<TreeFinding, "code" | "kind" | "outside"> {
   readonly path: string;
   /** Four octal digits. */
   readonly mode: string;
@@ -29,14 +29,14 @@ export interface WalkResponse {
 }
 
 /** A finding that is another user's word. */
-export interface Told {
+export interface ToldFinding {
   readonly uid: number;
   /** Whether that user decides about the path: root's own way to it ends in a directory of that user. */
   readonly decidesAbout: (path: string) => boolean;
 }
 
 /** @param told whose word it is, if the process has not seen it itself */
-export function described(walked: Walked, told?: Told): WalkResponse {
+export function described(walked: Walked, told?: ToldFinding): WalkResponse {
   const { findings, looked, complete, unseen } = walked;
   return {
     violations: findings.slice(0, SHOWN_MAX).map((finding) => violationOf(finding, told)),
@@ -54,8 +54,8 @@ export function described(walked: Walked, told?: Told): WalkResponse {
 const LACKS = { 4: "read", 1: "execute", 5: "read and execute" } as const;
 
 function violationOf(
-  { path, code, kind, mode, outside, held }: Finding,
-  told: Told | undefined,
+  { path, code, kind, mode, outside, held }: TreeFinding,
+  told: ToldFinding | undefined,
 ): TreeViolation {
   const isTheirs = told?.decidesAbout(path) ?? true;
   const held_ = heldText(held);
@@ -74,11 +74,11 @@ function violationOf(
 /** A user can put a link to any file into his tree, and would have root open that file to everyone. */
 const LOOK_AT_LINK = "a link in the tree leads there: remove the link, unless every user may read its target";
 
-function heldText(held: Finding["held"]): string | undefined {
+function heldText(held: TreeFinding["held"]): string | undefined {
   return typeof held === "number" ? `it belongs to user ${held}` : held && KEPT_TEXTS[held];
 }
 
-function changesOf({ path, kind, mode, outside, held }: Finding, told: Told | undefined): ModeChange[] {
+function changesOf({ path, kind, mode, outside, held }: TreeFinding, told: ToldFinding | undefined): ModeChange[] {
   if (outside || held !== undefined || told?.decidesAbout(path) === false) return [];
   const from = mode & PERMISSIONS;
   return [{ path, from, to: from | NEEDED[kind], ...(told === undefined ? {} : { uid: told.uid }) }];

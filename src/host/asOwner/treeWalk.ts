@@ -12,7 +12,7 @@ import { errnoOf } from "./refused.js";
  */
 
 /** A file or directory that others cannot read as they should. */
-export interface Finding {
+export interface TreeFinding {
   readonly path: string;
   /** The code of the tree. */
   readonly code: string;
@@ -42,7 +42,7 @@ export interface WalkRequest {
 
 /** In codes and numbers: `treeFindings.ts` has the words. */
 export interface Walked {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly TreeFinding[];
   readonly looked: number;
   readonly complete: boolean;
   /** Paths that could not be checked, with the number of the system error; the first thousand. */
@@ -57,14 +57,14 @@ const LINKS_MAX = 40;
 const BATCH = 64;
 
 /** From which tree a path was reached, and whether by a link out of it. */
-type Place = Pick<TreeTask, "code" | "outside">;
+type TreePlace = Pick<TreeTask, "code" | "outside">;
 
 /** The findings of a walk, as they grow. */
 class Walk {
   readonly looked = new Set<string>();
   readonly walked = new Set<string>();
   readonly roots: string[];
-  readonly findings: Finding[] = [];
+  readonly findings: TreeFinding[] = [];
   readonly unseen: { path: string; why: number | "links" }[] = [];
   readonly handedOver: TreeTask[] = [];
   complete = true;
@@ -97,7 +97,7 @@ class Walk {
   }
 
   /** Checks one file or directory; false if the limit is reached. */
-  check(path: string, found: BigIntStats, place: Place): boolean {
+  check(path: string, found: BigIntStats, place: TreePlace): boolean {
     const isDirectory = found.isDirectory();
     if (this.looked.has(path) || !(isDirectory || found.isFile())) return true;
     if (this.left === 0) {
@@ -114,7 +114,7 @@ class Walk {
     return true;
   }
 
-  private held(found: BigIntStats): Finding["held"] {
+  private held(found: BigIntStats): TreeFinding["held"] {
     if (found.isFile() && found.nlink > 1n) return "links";
     return this.self !== ROOT && Number(found.uid) !== this.self ? Number(found.uid) : undefined;
   }
@@ -156,7 +156,7 @@ export async function realPathOf({ path }: { readonly path: string }): Promise<s
 /**
  * Checks every directory on the way to a path, following links, and the target. Returns the real path, if it exists.
  */
-async function walkTo(walk: Walk, path: string, { code, outside }: Place): Promise<string | undefined> {
+async function walkTo(walk: Walk, path: string, { code, outside }: TreePlace): Promise<string | undefined> {
   const place = { code, outside };
   const rest = path.split("/");
   let at = "/";
@@ -189,7 +189,7 @@ async function walkTo(walk: Walk, path: string, { code, outside }: Place): Promi
 }
 
 /** Checks everything below a directory that was itself checked. */
-async function checkTree(walk: Walk, directory: string, { code, outside }: Place): Promise<void> {
+async function checkTree(walk: Walk, directory: string, { code, outside }: TreePlace): Promise<void> {
   const place = { code, outside };
   const queue = [directory];
   for (let at = queue.shift(); at !== undefined; at = queue.shift()) {
@@ -217,7 +217,7 @@ async function checkTree(walk: Walk, directory: string, { code, outside }: Place
 }
 
 /** The target of a link within the trees is checked there; a target elsewhere is checked here, and never changed. */
-async function follow(walk: Walk, link: string, { code }: Place): Promise<void> {
+async function follow(walk: Walk, link: string, { code }: TreePlace): Promise<void> {
   let real: string;
   try {
     real = (await realpath(fsPath(link), "buffer")).toString("latin1");
@@ -252,7 +252,7 @@ function stats(path: string): Promise<BigIntStats> {
 /** A directory may have more names than there is memory: a user who can make files can make any number of them. */
 const NAMES_MAX = 200_000;
 
-export interface Entry {
+export interface DirectoryEntry {
   /** The name, one character a byte. */
   readonly name: string;
   readonly isFile: boolean;
@@ -263,8 +263,8 @@ export interface Entry {
 export async function entriesIn(
   directory: string,
   namesMax = NAMES_MAX,
-): Promise<{ entries: Entry[]; isAll: boolean }> {
-  const entries: Entry[] = [];
+): Promise<{ entries: DirectoryEntry[]; isAll: boolean }> {
+  const entries: DirectoryEntry[] = [];
   // The types of `opendir` do not know of buffers.
   const options = { encoding: "buffer" as BufferEncoding, bufferSize: READ_AT_ONCE };
   let isAll = true;
@@ -278,7 +278,7 @@ export async function entriesIn(
   return { entries: entries.sort((a, b) => (a.name < b.name ? -1 : 1)), isAll };
 }
 
-const entryOf = (entry: Dirent<Buffer>): Entry => ({
+const entryOf = (entry: Dirent<Buffer>): DirectoryEntry => ({
   name: entry.name.toString("latin1"),
   isFile: entry.isFile(),
   isDirectory: entry.isDirectory(),

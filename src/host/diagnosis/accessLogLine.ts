@@ -4,7 +4,7 @@ import { CUT_MARK } from "../../model/onePiece.js";
 /** Parses lines of access logs, of Portico and of nginx, into requests. */
 
 /** The request of a log line; fields that the format does not have are undefined. */
-export interface LoggedRequest {
+export interface LineRequest {
   /** The method; a token. */
   readonly method: string;
   /** Target as the request had it, one char a byte; in JSON always in origin-form. */
@@ -41,7 +41,7 @@ type NotReplayable = typeof NO_REQUEST | typeof CUT_REQUEST;
  * @param line without its line feed, one char a byte
  * @returns undefined if it is no line of an access log
  */
-export function readLogLine(line: string): LoggedRequest | NotReplayable | undefined {
+export function readLogLine(line: string): LineRequest | NotReplayable | undefined {
   return line.charCodeAt(0) === BRACE ? jsonRequest(line) : combinedRequest(line);
 }
 
@@ -52,7 +52,7 @@ const SPACE = 0x20;
 const BACKSLASH = 0x5c;
 
 /** `ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "USER-AGENT"`; the parts after the status may be missing. */
-function combinedRequest(line: string): LoggedRequest | NotReplayable | undefined {
+function combinedRequest(line: string): LineRequest | NotReplayable | undefined {
   // No field before the request can have a quote: it would be escaped.
   const time = line.indexOf('] "');
   if (time < 1 || !isDigit(line.charCodeAt(time - 1)) || !line.slice(0, time).includes(" ["))
@@ -109,7 +109,7 @@ const ESCAPED = /\\(?:x([0-9A-Fa-f]{2})|(["\\]))/g;
 const unescapedChar = (_: string, hex: string | undefined, char: string): string =>
   hex === undefined ? char : String.fromCharCode(parseInt(hex, 16));
 
-function jsonRequest(line: string): LoggedRequest | NotReplayable | undefined {
+function jsonRequest(line: string): LineRequest | NotReplayable | undefined {
   let entry: Readonly<Record<string, unknown>>;
   try {
     entry = JSON.parse(line) as typeof entry;

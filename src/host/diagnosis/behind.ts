@@ -1,14 +1,14 @@
 import { connect } from "node:net";
 import { ERROR_TOKENS } from "../../model/errorTokens.js";
-import type { ExpectedCause } from "../../model/expect.js";
+import type { CauseConfig } from "../../model/expect.js";
 import { hasName, serversOf, type UpstreamConfig, upstreamAddress } from "../../model/index.js";
 import { connectToken, type SocketError } from "../../runtime/upstream/failures.js";
 import { emptiness } from "./emptiness.js";
 import { isProxysRefusal, type ReceivedResponse } from "./expectation.js";
-import type { ExpectedResponse } from "./expectedResponses.js";
+import type { ExpectedProbe } from "./expectedResponses.js";
 
 /** What a look at the servers or the directory behind a route explains, and what to do about it. */
-export type SeenBehind = Pick<ExpectedCause, "message" | "fix">;
+export type SeenBehind = Pick<CauseConfig, "message" | "fix">;
 
 /**
  * Looks from this machine at what is behind a route, because the response of a proxy names no upstream.
@@ -16,7 +16,7 @@ export type SeenBehind = Pick<ExpectedCause, "message" | "fix">;
  * @returns undefined if that does not explain the response
  */
 export async function seeBehind(
-  { route, upstream }: ExpectedResponse,
+  { route, upstream }: ExpectedProbe,
   response: ReceivedResponse,
 ): Promise<SeenBehind | undefined> {
   if (upstream !== undefined && isProxysRefusal(response)) return lostServers(upstream, response.status);
@@ -28,7 +28,7 @@ export async function seeBehind(
 
 /** The same for a machine that sees only the response. */
 export function behindUnseen(
-  { route }: ExpectedResponse,
+  { route }: ExpectedProbe,
   response: ReceivedResponse,
 ): SeenBehind | undefined {
   if (route?.action.type !== "staticFiles" || response.status !== 403) return undefined;

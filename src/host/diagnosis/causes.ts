@@ -1,8 +1,8 @@
 import { isOwnErrorPage, isVersioned, type ReceivedResponse } from "./expectation.js";
-import type { ExpectedCause } from "../../model/expect.js";
+import type { CauseConfig } from "../../model/expect.js";
 import { SERVER_NAME, WRONG_NAME } from "../../model/rows.js";
 import { behindUnseen, type SeenBehind, WRITABLE } from "./behind.js";
-import type { ExpectedResponse } from "./expectedResponses.js";
+import type { ExpectedProbe } from "./expectedResponses.js";
 import { isLoopback, serversOf, type UpstreamConfig } from "../../model/index.js";
 import type { ProbeFailure } from "./probe.js";
 
@@ -12,10 +12,10 @@ import type { ProbeFailure } from "./probe.js";
  * @param seen what a look behind the proxy shows; undefined if nothing was looked at, or that explains nothing
  */
 export function causeOfResponse(
-  row: ExpectedResponse,
+  row: ExpectedProbe,
   response: ReceivedResponse,
   seen?: SeenBehind,
-): ExpectedCause {
+): CauseConfig {
   const other = otherServer(row, response);
   const behind = other === undefined ? seen : undefined;
   const found = other ?? row.causes.find(({ evidence }) => shows(row, response, evidence));
@@ -31,14 +31,14 @@ export function causeOfResponse(
 
 /** A `Server` field with a version shows that a default server responded. */
 function otherServer(
-  { unversioned }: ExpectedResponse,
+  { unversioned }: ExpectedProbe,
   response: ReceivedResponse,
-): ExpectedCause | undefined {
+): CauseConfig | undefined {
   if (!unversioned || !isVersioned(response.headers["server"])) return undefined;
   return { evidence: {}, code: SERVER_NAME, message: `the default virtual server responded: ${WRONG_NAME}` };
 }
 
-function commonCause(row: ExpectedResponse, response: ReceivedResponse): ExpectedCause {
+function commonCause(row: ExpectedProbe, response: ReceivedResponse): CauseConfig {
   const { upstream } = row;
   const evidence = {};
   if (response.status === 404 && isOwnErrorPage(response))
@@ -75,9 +75,9 @@ const urlsOf = (upstream: UpstreamConfig): string =>
 
 /** Whether a response shows all that a cause needs. */
 function shows(
-  row: ExpectedResponse,
+  row: ExpectedProbe,
   response: ReceivedResponse,
-  evidence: ExpectedCause["evidence"],
+  evidence: CauseConfig["evidence"],
 ): boolean {
   const { status, statusNot, page, server, location, http2 } = evidence;
   return (
@@ -92,7 +92,7 @@ function shows(
 
 /** The wrong part of a `Location`; undefined if it is as expected, or cannot be compared. */
 function wrongPart(
-  { expected, request }: ExpectedResponse,
+  { expected, request }: ExpectedProbe,
   response: ReceivedResponse,
 ): "path" | "origin" | undefined {
   const wanted = expected.find(({ targets }) => targets !== undefined);
@@ -109,7 +109,7 @@ function wrongPart(
   return found.origin === meant.origin ? undefined : "origin";
 }
 
-function filled(text: string, { request, upstream }: ExpectedResponse, response: ReceivedResponse) {
+function filled(text: string, { request, upstream }: ExpectedProbe, response: ReceivedResponse) {
   const { host, path } = request;
   const values: Readonly<Record<string, string | undefined>> = {
     status: String(response.status),
@@ -122,7 +122,7 @@ function filled(text: string, { request, upstream }: ExpectedResponse, response:
 }
 
 /** The likely cause if there was no response. */
-export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): string {
+export function causeOfFailure(row: ExpectedProbe, failure: ProbeFailure): string {
   const { address, port, scheme } = row.request;
   const at = `${address} port ${port}`;
   if (failure.code === "ECONNREFUSED") {

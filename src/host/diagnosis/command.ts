@@ -1,6 +1,6 @@
 import { execFile, type ExecFileException } from "node:child_process";
 
-export interface Outcome {
+export interface CommandResult {
   /** Exit status; 127 for a command that cannot be started, 124 for one that took too long. */
   readonly code: number;
   readonly stdout: string;
@@ -13,7 +13,7 @@ export function run(
   seconds: number,
   environment: Readonly<Record<string, string>> = {},
   user?: { readonly uid: number; readonly gid: number },
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const [program, ...args] = command;
   return new Promise((resolve) => {
     const options = {

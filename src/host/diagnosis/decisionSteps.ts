@@ -10,7 +10,7 @@ import {
 import { type Decision, decide, type RouteMatch, RequestMatcher } from "../../model/decision.js";
 
 /** A rule for a request, and its result. */
-export interface Step {
+export interface DecisionStep {
   readonly rule: string;
   readonly outcome: string;
 }
@@ -36,7 +36,7 @@ export interface DecidedRequest {
 export function decisionSteps(
   config: ProxyConfig,
   request: DecidedRequest,
-): { readonly steps: readonly Step[]; readonly match: RouteMatch | undefined } {
+): { readonly steps: readonly DecisionStep[]; readonly match: RouteMatch | undefined } {
   const matcher = new RequestMatcher(config);
   const listener = matcher.listener(request.scheme, request.authority, request.listener);
   if (listener === undefined)
@@ -74,7 +74,7 @@ export function decisionSteps(
 /** Why a route's action does not matter, for people. */
 export const WINDOWS_DRIVES = "200 from the virtual server: Windows may map network drives (`windowsDrives`)";
 
-const step = (rule: string, outcome: string): Step => ({ rule, outcome });
+const step = (rule: string, outcome: string): DecisionStep => ({ rule, outcome });
 
 function whyServer({ server, serverName, listener }: RouteMatch): string {
   if (serverName === "") return `the default server of ${listener.name}, because the client named no host`;
@@ -90,7 +90,7 @@ function whyServer({ server, serverName, listener }: RouteMatch): string {
 }
 
 /** The policy of the route, and why it refuses the client. */
-function accessSteps({ route, guard, path }: RouteMatch, { client, target }: DecidedRequest): Step[] {
+function accessSteps({ route, guard, path }: RouteMatch, { client, target }: DecidedRequest): DecisionStep[] {
   if (guard === undefined) return [];
   const own = route!.access ?? "open";
   if (client === undefined) return [step("access", own)];
@@ -101,12 +101,12 @@ function accessSteps({ route, guard, path }: RouteMatch, { client, target }: Dec
 }
 
 /** Routes that match, the chosen one first, and how many do not. */
-function routeSteps({ server, route, path }: RouteMatch): Step[] {
+function routeSteps({ server, route, path }: RouteMatch): DecisionStep[] {
   const matching = server.routes.filter(
     (one) => one !== route && new RouteTable([one]).find(path) !== undefined,
   );
   const others = server.routes.length - matching.length - (route === undefined ? 0 : 1);
-  const says = ({ name, path: at, match }: RouteConfig, outcome: string): Step =>
+  const says = ({ name, path: at, match }: RouteConfig, outcome: string): DecisionStep =>
     step(`route ${name}`, `${match} ${at}: ${outcome}`);
   return [
     ...(route === undefined

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { canonicalAddress } from "../../model/address.js";
-import type { Finding } from "./evidence.js";
+import type { EvidenceFinding } from "./evidence.js";
 
 /** A way from this machine to all networks that it has no other way to. */
 export interface DefaultRoute {
@@ -47,7 +47,7 @@ export function ipv6Routes(text: string): DefaultRoute[] {
 const rowsOf = (text: string): string[][] => text.split("\n").map((line) => line.trim().split(/\s+/));
 
 /** Families that had a default route, and have none: only clients in the host's own networks get responses. */
-export function lostRoutes(before: readonly DefaultRoute[], now = defaultRoutes()): Finding[] {
+export function lostRoutes(before: readonly DefaultRoute[], now = defaultRoutes()): EvidenceFinding[] {
   const lost = before.filter(({ family }) => !now.some((route) => route.family === family));
   const first = lost.filter(({ family }, i) => lost.findIndex((route) => route.family === family) === i);
   return first.map(({ family, gateway, interface: at }) => {

@@ -39,7 +39,7 @@ export function deploymentQuestions({ deployment }: Evidence): Question[] {
 }
 
 /** Something that makes a row fail. */
-export interface Fault {
+export interface RowFault {
   readonly cause: string;
   readonly evidence: readonly string[];
   readonly fix: string;
@@ -89,7 +89,7 @@ export function askDirectories(evidence: Evidence, failed: ReadonlySet<string>):
 export const directories = ({ config, deployment }: Evidence): readonly Tree[] =>
   servedTrees(config, deployment?.trees).filter(({ code }) => code === DIRECTORIES);
 
-function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
+function commandFaults({ deployment, units }: Evidence, code: string): RowFault[] {
   return (deployment?.services.daemons ?? []).flatMap(({ unit, command: rule, code: told }) => {
     const command = units?.daemons?.find(({ name }) => name === unit)?.command ?? "";
     if (told !== code || rule === undefined || !new RegExp(rule.never, "i").test(command)) return [];
@@ -98,7 +98,7 @@ function commandFaults({ deployment, units }: Evidence, code: string): Fault[] {
 }
 
 /** Items of a row that are not as listed. */
-export function settingsFaults({ settings }: Evidence, row: string): Fault[] {
+export function settingsFaults({ settings }: Evidence, row: string): RowFault[] {
   const wrong = settings?.deviations.filter(({ code = SETTINGS }) => code === row) ?? [];
   if (wrong.length === 0) return [];
   const fix = wrong.some(({ where }) => where.includes("database"))
@@ -123,7 +123,7 @@ function askItems(evidence: Evidence): Verdict {
   return problems.length > 0 ? unknown(problems.map(short).join("; ")) : ok(database);
 }
 
-function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): Fault[] {
+function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): RowFault[] {
   const links = [...emptyFaults(evidence, trees), ...linkFaults(evidence, trees)];
   const lacking = violationsOf(evidence, code);
   const [tree] = trees;
@@ -132,7 +132,7 @@ function treeFaults(evidence: Evidence, trees: readonly Tree[], code: string): F
   return [...links, { cause: tree.message, evidence: listed(lacking), fix: fixes.join("; ") }];
 }
 
-const emptyFaults = ({ drift }: Evidence, trees: readonly Tree[]): Fault[] =>
+const emptyFaults = ({ drift }: Evidence, trees: readonly Tree[]): RowFault[] =>
   (drift?.emptied ?? [])
     .filter(({ at }) => trees.some(({ path }) => path === at))
     .map(({ at, what, fix }) => ({
@@ -141,7 +141,7 @@ const emptyFaults = ({ drift }: Evidence, trees: readonly Tree[]): Fault[] =>
       fix,
     }));
 
-const linkFaults = ({ links = [] }: Evidence, trees: readonly Tree[]): Fault[] =>
+const linkFaults = ({ links = [] }: Evidence, trees: readonly Tree[]): RowFault[] =>
   links
     .filter(({ directory }) => trees.some(({ path }) => isIn(directory, path)))
     .map(({ directory, uid, target }) => ({
@@ -159,7 +159,7 @@ const listed = (violations: readonly TreeViolation[]): string[] =>
 /** Violations reported in one row; the next run shows the others. */
 const SHOWN_MAX = 10;
 
-function responseFault(evidence: Evidence, code: string): [Fault] | undefined {
+function responseFault(evidence: Evidence, code: string): [RowFault] | undefined {
   const wrong = failedBy(evidence, code).filter((seen) => !isOfOtherTree(evidence, seen, code));
   const [first] = wrong;
   if (first === undefined) return undefined;
@@ -183,7 +183,7 @@ function daemonsOf({ deployment, units }: Evidence, code: string): UnitState[] {
 
 const isStopped = ({ state }: UnitState): boolean => !["active", "activating", "reloading"].includes(state);
 
-const stoppedFaults = (evidence: Evidence, code: string): Fault[] =>
+const stoppedFaults = (evidence: Evidence, code: string): RowFault[] =>
   daemonsOf(evidence, code)
     .filter(isStopped)
     .map(({ name, state }) => ({

@@ -1,5 +1,5 @@
 import { contentsAt, emptiness } from "./emptiness.js";
-import type { Finding } from "./evidence.js";
+import type { EvidenceFinding } from "./evidence.js";
 
 /** Served directories that have something in them now. */
 export async function filledTrees(paths: readonly string[]): Promise<string[]> {
@@ -8,9 +8,9 @@ export async function filledTrees(paths: readonly string[]): Promise<string[]> {
 }
 
 /** Finds trees that had content and are empty or gone now: usually their disk is not mounted. */
-export async function emptiedTrees(before: readonly string[]): Promise<Finding[]> {
+export async function emptiedTrees(before: readonly string[]): Promise<EvidenceFinding[]> {
   const found = await Promise.all(
-    before.map(async (path): Promise<Finding[]> => {
+    before.map(async (path): Promise<EvidenceFinding[]> => {
       const now = await emptiness(path);
       if (now === undefined) return [];
       const what = `${now.what}, and had files when the deployment was activated`;

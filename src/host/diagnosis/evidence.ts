@@ -3,7 +3,7 @@ import type { Deployment, Problem, ProxyConfig } from "../../model/index.js";
 import type { NodeFixes } from "../../model/nodeReleases.js";
 import type { ListeningSocket } from "../../runtime/sockets/node/listeningSockets.js";
 import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
-import type { ExpectedResponse } from "./expectedResponses.js";
+import type { ExpectedProbe } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { TreePermissions } from "./treePermissions.js";
 import type { UnfollowedLink } from "./unfollowedLinks.js";
@@ -38,13 +38,13 @@ export interface Evidence {
   /** The differences between host and deployment; only on the host, and only with a deployment that was activated. */
   readonly drift?: Drift;
   /** Log files of the config. */
-  readonly logs?: readonly Finding[];
+  readonly logs?: readonly EvidenceFinding[];
   /** Reasons why the logs are not rotated; undefined if no rotation was deployed. */
-  readonly rotation?: readonly Finding[];
+  readonly rotation?: readonly EvidenceFinding[];
   /** Addresses of this machine's interfaces, in canonical form. */
   readonly ownAddresses?: ReadonlySet<string>;
   /** File systems that are full or nearly so. */
-  readonly space?: readonly Finding[];
+  readonly space?: readonly EvidenceFinding[];
   /** Certificates that the running proxy serves; undefined where none is by ACME, or it could not be asked. */
   readonly certificates?: readonly ListedCertificate[];
   /** What a machine beside the host sees; undefined if it was not to be asked. */
@@ -78,7 +78,7 @@ export interface NodeSeen {
 }
 
 /** Something that is not as it should be, with a fix. */
-export interface Finding {
+export interface EvidenceFinding {
   /** Path or name of the thing. */
   readonly at: string;
   readonly what: string;
@@ -91,26 +91,26 @@ export interface Finding {
 /** An activated deployment, compared with the files on the host and with the loaded state. */
 export interface Drift {
   /** Findings in the store of the activation: missing or damaged files, and an activation that was cut off. */
-  readonly store: readonly Finding[];
+  readonly store: readonly EvidenceFinding[];
   /** Files that are not as delivered: content, mode, owner. */
-  readonly files: readonly Finding[];
+  readonly files: readonly EvidenceFinding[];
   /** Units whose loaded state differs from their files, that do not run, or that are not enabled. */
-  readonly units: readonly Finding[];
+  readonly units: readonly EvidenceFinding[];
   /** Served directories that are empty, and were not. */
-  readonly emptied?: readonly Finding[];
+  readonly emptied?: readonly EvidenceFinding[];
   /** Default routes that the host has lost since it was activated. */
-  readonly routes?: readonly Finding[];
+  readonly routes?: readonly EvidenceFinding[];
   /** The packet filter; undefined without one. */
-  readonly firewall?: readonly Finding[];
+  readonly firewall?: readonly EvidenceFinding[];
   /** Why the loaded rules could not be compared. */
   readonly firewallUnknown?: string;
   /** Differences in the state that the running proxy has loaded; undefined if it could not be queried. */
-  readonly running?: readonly Finding[];
+  readonly running?: readonly EvidenceFinding[];
 }
 
 /** An expected response (service 5.1), the actual response, and the comparison. */
 export interface SeenResponse {
-  readonly row: ExpectedResponse;
+  readonly row: ExpectedProbe;
   /** Undefined if the request was not made. */
   readonly outcome: ProbeOutcome | undefined;
   readonly checked: CheckedResponse;
@@ -170,7 +170,7 @@ export interface ProxyProcesses {
   /** Workers that gave the main process no response. */
   readonly silentWorkers: readonly number[];
   /** Programs that listen where the proxy should. */
-  readonly strangers: readonly Finding[];
+  readonly strangers: readonly EvidenceFinding[];
 }
 
 /** What another machine sees, or why that was not tried. */

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { certificateSources } from "../../model/config/certificates.js";
-import { type ExpectedCause, type ExpectedRow, rowsOfRoute } from "../../model/expect.js";
+import { type CauseConfig, type ExpectedRow, rowsOfRoute } from "../../model/expect.js";
 import { isDomainName } from "../../model/serverName.js";
 import {
   responseFieldRules,
@@ -49,7 +49,7 @@ import { noImage, type NotProbed } from "./imageFile.js";
 import { withRefusals } from "./refusedProbes.js";
 
 /** A row of the table of expected responses, ready to be asked. */
-export interface ExpectedResponse {
+export interface ExpectedProbe {
   readonly name: string;
   readonly request: ProbeRequest;
   /** Name of the virtual server, if the row is about that server itself. */
@@ -57,7 +57,7 @@ export interface ExpectedResponse {
   /** Site of the virtual server that responds. */
   readonly site?: string;
   readonly expected: readonly Expectation[];
-  readonly causes: readonly ExpectedCause[];
+  readonly causes: readonly CauseConfig[];
   /** Whether a `Server` with a version means that another virtual server responded. */
   readonly unversioned: boolean;
   /** Whether it is about the certificate only. */
@@ -111,8 +111,8 @@ export const UNKNOWN_HOST = "default-server.invalid";
 export function expectedResponses(
   config: ProxyConfig,
   options: ExpectedResponsesOptions = {},
-): ExpectedResponse[] {
-  return new Site(config, options).rows();
+): ExpectedProbe[] {
+  return new ExpectedSite(config, options).rows();
 }
 
 /** A row for each route, in the order of the config. */
@@ -139,7 +139,7 @@ const namesOf = ({ serverNames }: VirtualServerConfig): string[] =>
 const forwardedNames = ({ routes }: VirtualServerConfig): string[] =>
   routes.flatMap(({ action }) => (action.type === "proxy" ? (action.forwarded.host ?? []) : []));
 
-class Site {
+class ExpectedSite {
   private readonly router: Router;
   private readonly written: readonly ExpectedRow[];
   /** The name that most rows ask for. */
@@ -154,12 +154,12 @@ class Site {
     this.main = namedHost(this.written) ?? mainName(config);
   }
 
-  rows(): ExpectedResponse[] {
+  rows(): ExpectedProbe[] {
     const written = this.written.flatMap((row) => this.asked(row));
     return [...withRefusals(this.config, written), ...this.certificates()];
   }
 
-  private asked(row: ExpectedRow): ExpectedResponse[] {
+  private asked(row: ExpectedRow): ExpectedProbe[] {
     const server = this.config.virtualServers.find(({ name }) => name === row.request.server);
     if (server === undefined) return [lost(row)];
     const all = this.listenersOf(server);
@@ -170,7 +170,7 @@ class Site {
     );
   }
 
-  private askedOn(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): ExpectedResponse {
+  private askedOn(row: ExpectedRow, server: VirtualServerConfig, listener: ListenerConfig): ExpectedProbe {
     // A response to HEAD has no body.
     const { path, listeners, file, method = row.members && "GET" } = row.request;
     const route = this.routeOf(server, path);
@@ -235,7 +235,7 @@ class Site {
   }
 
   /** Each name gets the certificate that is for it, not that of another (docs/certificates.md). */
-  private certificates(): ExpectedResponse[] {
+  private certificates(): ExpectedProbe[] {
     return this.listenersWith(this.config.listeners).flatMap((listener) =>
       this.certifiedNames(listener).map((name) => {
         const asked = sampleName(name);
@@ -373,7 +373,7 @@ function promised(
 }
 
 /** The config has no such virtual server any more, or not yet. */
-function lost({ name, request, causes = [] }: ExpectedRow): ExpectedResponse {
+function lost({ name, request, causes = [] }: ExpectedRow): ExpectedProbe {
   const { server, path } = request;
   return {
     name,

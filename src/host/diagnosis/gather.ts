@@ -21,7 +21,7 @@ import { nodeFixes } from "../../model/nodeReleases.js";
 import { printableValue } from "../../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../../render/hostPaths.js";
 import { readText } from "../../runtime/load/files.js";
-import type { NamedBy } from "../../runtime/files/trustedFile.js";
+import type { PathSource } from "../../runtime/files/trustedFile.js";
 import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
 import { memoryKills } from "../../runtime/supervisor/cgroup.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
@@ -130,7 +130,7 @@ async function readDeployment(file: string): Promise<Result<Deployment | undefin
     : inFile(file, parseDeploymentText(read.text));
 }
 
-async function readConfig(file: string, by: NamedBy): Promise<Result<ProxyConfig>> {
+async function readConfig(file: string, by: PathSource): Promise<Result<ProxyConfig>> {
   const read = await readText(file, file, { by });
   return "problem" in read
     ? { ok: false, problems: [read.problem] }

@@ -1,6 +1,6 @@
 import { canonicalAddress, endpoint, type EngineRow, isLoopback, isWildcard } from "../../model/index.js";
 import { KNOWN_VERSIONS } from "../../runtime/sockets/node/probe.js";
-import type { Evidence, Finding } from "./evidence.js";
+import type { Evidence, EvidenceFinding } from "./evidence.js";
 import {
   explained,
   failure,
@@ -233,7 +233,7 @@ const LISTED_MAX = 12;
 /** @param facts what that are shown beside the findings */
 export function judged(
   evidence: Evidence,
-  findings: readonly Finding[] | undefined,
+  findings: readonly EvidenceFinding[] | undefined,
   cause: string,
   facts: readonly string[] = [],
 ): Verdict {

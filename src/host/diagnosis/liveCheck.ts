@@ -3,7 +3,7 @@ import { Queue } from "../../runtime/queue.js";
 import { seeBehind } from "./behind.js";
 import { causeOfResponse, causeOfFailure } from "./causes.js";
 import type { ReceivedResponse } from "./expectation.js";
-import type { ExpectedResponse } from "./expectedResponses.js";
+import type { ExpectedProbe } from "./expectedResponses.js";
 import { isElsewhere } from "./hostFacts.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 
@@ -37,7 +37,7 @@ const AT_ONCE = 16;
 
 /** Sends every row's request and compares. Rows come back in their order. */
 export async function checkLive(
-  rows: readonly ExpectedResponse[],
+  rows: readonly ExpectedProbe[],
   options: ProbeOptions,
 ): Promise<CheckedResponse[]> {
   return (await askRows(rows, options)).map(({ row, outcome }) => judge(row, outcome));
@@ -45,9 +45,9 @@ export async function checkLive(
 
 /** Sends every row's request. */
 export async function askRows(
-  rows: readonly ExpectedResponse[],
+  rows: readonly ExpectedProbe[],
   options: ProbeOptions,
-): Promise<{ readonly row: ExpectedResponse; readonly outcome: ProbeOutcome | undefined }[]> {
+): Promise<{ readonly row: ExpectedProbe; readonly outcome: ProbeOutcome | undefined }[]> {
   const queue = new Queue(AT_ONCE);
   return Promise.all(
     rows.map(async (row) => {
@@ -60,18 +60,18 @@ export async function askRows(
 }
 
 /** Adds what a look at a row's servers or directory shows, where they are this machine's and the response is not expected. */
-async function seen(row: ExpectedResponse, outcome: ProbeOutcome): Promise<ProbeOutcome> {
+async function seen(row: ExpectedProbe, outcome: ProbeOutcome): Promise<ProbeOutcome> {
   if ("failure" in outcome || isElsewhere(row.request.address) || isAsExpected(row, outcome.response))
     return outcome;
   const behind = await seeBehind(row, outcome.response);
   return behind === undefined ? outcome : { ...outcome, behind };
 }
 
-const isAsExpected = ({ expected }: ExpectedResponse, response: ReceivedResponse): boolean =>
+const isAsExpected = ({ expected }: ExpectedProbe, response: ReceivedResponse): boolean =>
   expected.every((one) => one.holds(response));
 
 /** Compares one outcome with its row; undefined for a request that was not made. */
-export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined): CheckedResponse {
+export function judge(row: ExpectedProbe, outcome: ProbeOutcome | undefined): CheckedResponse {
   const base = {
     name: row.name,
     ...(row.site === undefined ? {} : { site: row.site }),
@@ -104,7 +104,7 @@ export function formatChecked(row: CheckedResponse): string {
   return row.cause === undefined ? known : `${known} | cause: ${row.cause}`;
 }
 
-function describe(row: ExpectedResponse): string {
+function describe(row: ExpectedProbe): string {
   const { scheme, host, path, address, port, method = "HEAD" } = row.request;
   const url = `${method} ${scheme}://${host}${path}`;
   const asked = urlAuthority(scheme, address, port);

@@ -1,4 +1,4 @@
-import { CUT_REQUEST, NO_REQUEST, type LoggedRequest, readLogLine } from "./accessLogLine.js";
+import { CUT_REQUEST, NO_REQUEST, type LineRequest, readLogLine } from "./accessLogLine.js";
 
 /** Parsed lines of access and error logs. Texts are not escaped: code that shows them must do so. */
 
@@ -10,7 +10,7 @@ export interface AccessEntry {
   readonly client: string;
   readonly status: number;
   /** The request; undefined if it could not be parsed. */
-  readonly request: LoggedRequest | undefined;
+  readonly request: LineRequest | undefined;
   /** Body bytes that were sent. */
   readonly bytes: number;
   /** All fields of a JSON line; undefined of a combined one. */
@@ -87,7 +87,7 @@ function combinedTime(text: string): number {
   return date === undefined ? NaN : Date.parse(`${date.replaceAll("/", " ")} ${time}`);
 }
 
-function requestOf(line: string): LoggedRequest | undefined {
+function requestOf(line: string): LineRequest | undefined {
   const read = readLogLine(line);
   return read === NO_REQUEST || read === CUT_REQUEST ? undefined : read;
 }

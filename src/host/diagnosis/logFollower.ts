@@ -5,7 +5,7 @@ import { linesBackwards, LogTail, rotatedLogs } from "./logFiles.js";
 import type { Matches } from "./logFilter.js";
 
 /** A line that is shown, and the log that it is from. */
-export interface Followed {
+export interface FollowedLine {
   readonly entry: LogEntry;
   readonly log: ConfigLog;
 }
@@ -13,12 +13,12 @@ export interface Followed {
 /** The lines of several logs, in the order of their times as far as they are there together, and then as they come. */
 export class LogFollower {
   private readonly tails: readonly { readonly log: ConfigLog; readonly tail: LogTail }[];
-  private came: Followed[] = [];
+  private came: FollowedLine[] = [];
 
   constructor(
     logs: readonly ConfigLog[],
     private readonly matches: Matches,
-    private readonly take: (followed: Followed) => void,
+    private readonly take: (followed: FollowedLine) => void,
   ) {
     this.tails = logs.map((log) => ({
       log,
@@ -43,7 +43,7 @@ export class LogFollower {
     readonly since: number | undefined;
     readonly lines: number;
   }): Promise<readonly string[]> {
-    const before: Followed[] = [];
+    const before: FollowedLine[] = [];
     const unreadable: string[] = [];
     for (const { log, tail } of this.tails) {
       const end = tail.begin();
@@ -73,8 +73,8 @@ export class LogFollower {
     return entry !== undefined && this.matches(entry, log) ? entry : undefined;
   }
 
-  private lastOf(log: ConfigLog, end: number, lines: number): Followed[] {
-    const found: Followed[] = [];
+  private lastOf(log: ConfigLog, end: number, lines: number): FollowedLine[] {
+    const found: FollowedLine[] = [];
     if (lines === 0) return found;
     for (const line of linesBackwards(log.path, end, LAST_BYTES_MAX)) {
       const entry = this.wanted(log, line);
@@ -83,8 +83,8 @@ export class LogFollower {
     return found;
   }
 
-  private async sinceThen(log: ConfigLog, end: number, since: number): Promise<Followed[]> {
-    const found: Followed[] = [];
+  private async sinceThen(log: ConfigLog, end: number, since: number): Promise<FollowedLine[]> {
+    const found: FollowedLine[] = [];
     const add = (line: string): boolean => {
       const entry = readEntry(log.kind, line);
       if (entry === undefined) return true;

@@ -5,7 +5,7 @@ import type { Deployment, ProxyConfig } from "../../model/index.js";
 import { ROTATION_DIRECTORY } from "../../render/logRotation.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
 import { brokenProgram } from "./brokenPrograms.js";
-import type { Finding } from "./evidence.js";
+import type { EvidenceFinding } from "./evidence.js";
 import { hasStartLinks, showUnits } from "./shownUnits.js";
 
 /**
@@ -32,7 +32,7 @@ export function statsOf(path: string): Stats | undefined {
 }
 
 /** Reasons why lines do not reach the log files of a config, as root sees them. */
-export function logFindings(config: ProxyConfig, pid: number, unit: string): Finding[] {
+export function logFindings(config: ProxyConfig, pid: number, unit: string): EvidenceFinding[] {
   const lost = lostLogDirectories(config, pid);
   const restart = `systemctl restart ${unit} (systemd creates the directory again)`;
   const directories = lost.map((at) => {
@@ -56,7 +56,7 @@ interface LogWriter {
   readonly user: number | undefined;
 }
 
-function fileFindings(at: string, { pid, user }: LogWriter, unit: string): Finding[] {
+function fileFindings(at: string, { pid, user }: LogWriter, unit: string): EvidenceFinding[] {
   const found = statsOf(at);
   if (found === undefined)
     return user === undefined ? [] : [{ at, what: "does not exist", fix: reopen(unit) }];
@@ -86,7 +86,7 @@ function userOf(pid: number): number | undefined {
 }
 
 /** Files next to the logs that the proxy still has open: they were rotated or removed without a signal to it. */
-function stillWritten(paths: readonly string[], pid: number, unit: string): Finding[] {
+function stillWritten(paths: readonly string[], pid: number, unit: string): EvidenceFinding[] {
   const workers = readOr(`/proc/${pid}/task/${pid}/children`).split(" ").map(Number);
   const held = new Set([pid, ...workers].flatMap(openFiles));
   const names = paths.map((path) => path.slice(path.lastIndexOf("/") + 1));
@@ -131,7 +131,7 @@ const SERVICE = "logrotate.service";
  *
  * @returns undefined if the deployment has no such file, or systemd does not respond
  */
-export async function rotationFindings({ files }: Deployment): Promise<Finding[] | undefined> {
+export async function rotationFindings({ files }: Deployment): Promise<EvidenceFinding[] | undefined> {
   const own = files.find(({ path }) => path.startsWith(ROTATION_DIRECTORY));
   if (own === undefined) return undefined;
   const broken = brokenProgram(PROGRAM);
@@ -158,9 +158,9 @@ const FREE_BYTES_MIN = 32 << 20;
 const FREE_FILES_MIN = 500;
 
 /** File systems with little space left, each reported once, with the first directory on it. */
-export async function scarceSpace(directories: readonly string[]): Promise<Finding[]> {
+export async function scarceSpace(directories: readonly string[]): Promise<EvidenceFinding[]> {
   const seen = new Set<number>();
-  const findings: Finding[] = [];
+  const findings: EvidenceFinding[] = [];
   for (const at of directories) {
     const found = statsOf(at);
     if (found === undefined || seen.has(found.dev)) continue;

@@ -2,7 +2,7 @@ import { siteOf, withinRanges } from "../../model/serving.js";
 import type { ProxyConfig } from "../../model/index.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
 import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
-import type { ExpectedResponse } from "./expectedResponses.js";
+import type { ExpectedProbe } from "./expectedResponses.js";
 import { type Verdict, warning } from "./verdict.js";
 
 /** Maintenance and quiesce that refuse requests; undefined if none does, or the proxy cannot be asked. */
@@ -20,10 +20,10 @@ export async function seePauses(
 
 /** The same rows without those that would be refused now: such a response shows nothing about the deployment. */
 export function withoutPaused(
-  rows: readonly ExpectedResponse[],
+  rows: readonly ExpectedProbe[],
   { maintenance: { allow }, virtualServers }: ProxyConfig,
   pauses: ListedPauses | undefined,
-): readonly ExpectedResponse[] {
+): readonly ExpectedProbe[] {
   if (pauses === undefined) return rows;
   const isAllowed = withinRanges(allow);
   return rows.map((row) => {

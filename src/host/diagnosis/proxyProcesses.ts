@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { endpoint, type ProxyConfig } from "../../model/index.js";
 import { listenOwner } from "../../runtime/listen/listenOwner.js";
 import { askMaster } from "../../runtime/supervisor/askMaster.js";
-import type { Finding, ProxyProcesses } from "./evidence.js";
+import type { EvidenceFinding, ProxyProcesses } from "./evidence.js";
 import type { Units, UnitState } from "./hostFacts.js";
 
 /** Asks the main process, which asks its workers. */
@@ -28,9 +28,9 @@ export async function seeProcesses(
 /** systemd has the sockets of a unit that it starts on demand. */
 const SYSTEMD = "1";
 
-function strangersOf({ listeners }: ProxyConfig, units: readonly UnitState[]): Finding[] {
+function strangersOf({ listeners }: ProxyConfig, units: readonly UnitState[]): EvidenceFinding[] {
   const names = units.map(({ name }) => name);
-  const findings = listeners.flatMap(({ address, port }): Finding[] => {
+  const findings = listeners.flatMap(({ address, port }): EvidenceFinding[] => {
     const owner = listenOwner(address, port);
     const unit = owner === undefined || owner.pid === SYSTEMD ? undefined : unitOfProcess(owner.pid);
     if (owner === undefined || unit === undefined || names.includes(unit)) return [];

@@ -9,7 +9,7 @@ import {
 import { type Expectation, status } from "./expectation.js";
 
 /** A row of expected responses, as far as it matters here. */
-interface Row {
+interface ProbeRow {
   readonly request: { readonly address: string; readonly path: string };
   readonly route?: RouteConfig;
   readonly expected: readonly Expectation[];
@@ -19,7 +19,7 @@ interface Row {
  * Probes come from the host itself. Where an access policy does not let the host in, the refusal is the expected response;
  * a connection that is closed is none, so that nothing is asked there.
  */
-export function withRefusals<R extends Row>(config: ProxyConfig, rows: readonly R[]): R[] {
+export function withRefusals<R extends ProbeRow>(config: ProxyConfig, rows: readonly R[]): R[] {
   const guards = new AccessGuards(config);
   return rows.flatMap((row) => {
     const { route, request } = row;

@@ -5,16 +5,16 @@ import {
   type ProxyConfig,
   type Scheme,
 } from "../../model/index.js";
-import type { LoggedRequest } from "./accessLogLine.js";
+import type { LineRequest } from "./accessLogLine.js";
 import {
   changesBetween,
   changesFromLog,
-  type Change,
+  type ReplayChange,
   summaryOf,
   summaryOfLogged,
   type Summary,
 } from "./replayChanges.js";
-import { outcomeIn, type Outcome, Side } from "./replayOutcome.js";
+import { outcomeIn, type ReplayOutcome, Side } from "./replayOutcome.js";
 import { hiddenQuery, shownText } from "./replayTexts.js";
 
 /** Compares how two configs treat the requests of a log, or one config with the log itself. */
@@ -40,7 +40,7 @@ export interface Origin {
 /** Requests that change in the same way. */
 export interface ChangeGroup {
   count: number;
-  readonly changes: readonly Change[];
+  readonly changes: readonly ReplayChange[];
   readonly before: Summary;
   readonly after: Summary;
   readonly examples: Example[];
@@ -63,9 +63,9 @@ const KNOWN_MAX = 20_000;
 /** A longer request is unlikely to repeat, and many of them would fill the memory. */
 const KNOWN_CHARACTERS_MAX = 2_048;
 
-interface Known {
-  readonly before: Outcome | undefined;
-  readonly after: Outcome;
+interface ReplayedRequest {
+  readonly before: ReplayOutcome | undefined;
+  readonly after: ReplayOutcome;
   readonly group: ChangeGroup | undefined;
   /** Whether the length of a body, which the log does not say, would make a difference. */
   readonly limitDiffers: boolean;
@@ -83,7 +83,7 @@ export class Replay {
   /** The same of clients. */
   private readonly judgesClients: boolean;
   private readonly byText = new Map<string, ChangeGroup>();
-  private known = new Map<string, Known>();
+  private known = new Map<string, ReplayedRequest>();
 
   constructor(private readonly options: ReplayOptions) {
     this.before = options.before === undefined ? undefined : new Side(options.before);
@@ -93,7 +93,7 @@ export class Replay {
   }
 
   /** @param where file and line that it is from, in words; asked only for examples */
-  add(request: LoggedRequest, where: () => string): void {
+  add(request: LineRequest, where: () => string): void {
     const known = this.lookUp(request);
     if (!this.counts(known, request)) return;
     this.requests++;
@@ -105,7 +105,7 @@ export class Replay {
     if (group.examples.length < EXAMPLES_MAX) group.examples.push(this.example(request, known, where()));
   }
 
-  private counts({ before, after }: Known, request: LoggedRequest): boolean {
+  private counts({ before, after }: ReplayedRequest, request: LineRequest): boolean {
     const { servers } = this.options;
     const served = [before?.virtualServer, after.virtualServer, request.server];
     return servers === undefined || served.some((name) => name !== undefined && servers.has(name));
@@ -116,7 +116,7 @@ export class Replay {
     return [...this.byText.values()].sort((a, b) => b.count - a.count);
   }
 
-  private lookUp(request: LoggedRequest): Known {
+  private lookUp(request: LineRequest): ReplayedRequest {
     const { method, bodyBytes, listener = "", userAgent } = request;
     const client = this.judgesClients ? request.client : undefined;
     const { scheme = this.options.origin.scheme, host = this.options.origin.host } = request;
@@ -137,7 +137,7 @@ export class Replay {
     return made;
   }
 
-  private groupOf(before: Outcome, after: Outcome): ChangeGroup | undefined {
+  private groupOf(before: ReplayOutcome, after: ReplayOutcome): ChangeGroup | undefined {
     const changes = changesBetween(before, after);
     if (changes.length === 0) return undefined;
     // Names of a config have no spaces.
@@ -145,7 +145,7 @@ export class Replay {
     return this.byText.get(key) ?? this.grouped(key, changes, summaryOf(before), summaryOf(after));
   }
 
-  private groupFromLog(request: LoggedRequest, after: Outcome): ChangeGroup | undefined {
+  private groupFromLog(request: LineRequest, after: ReplayOutcome): ChangeGroup | undefined {
     const changes = changesFromLog(request, after);
     if (changes.length === 0) return undefined;
     const before = summaryOfLogged(request);
@@ -155,7 +155,7 @@ export class Replay {
 
   private grouped(
     key: string,
-    changes: readonly Change[],
+    changes: readonly ReplayChange[],
     before: Summary,
     after: Summary,
   ): ChangeGroup | undefined {
@@ -164,7 +164,7 @@ export class Replay {
     return group;
   }
 
-  private example(request: LoggedRequest, { before, after }: Known, line: string): Example {
+  private example(request: LineRequest, { before, after }: ReplayedRequest, line: string): Example {
     const { scheme = this.options.origin.scheme, host = this.options.origin.host } = request;
     const shown = (text: string): string => shownText(text, this.options.secrets);
     const target = this.options.secrets ? request.target : hiddenQuery(request.target);
@@ -179,11 +179,11 @@ export class Replay {
 }
 
 /** The same for all outcomes with one {@link Summary}. */
-const keyOf = ({ virtualServer, route, action, upstream, status }: Outcome): string =>
+const keyOf = ({ virtualServer, route, action, upstream, status }: ReplayOutcome): string =>
   `${virtualServer} ${route} ${action} ${upstream} ${status}`;
 
 /** If either outcome has no route, no length matters. */
-const bodyLimitDiffers = ({ bodyBytesMax: before }: Outcome, { bodyBytesMax: after }: Outcome): boolean =>
+const bodyLimitDiffers = ({ bodyBytesMax: before }: ReplayOutcome, { bodyBytesMax: after }: ReplayOutcome): boolean =>
   before !== undefined && after !== undefined && before !== after;
 
 /**

@@ -1,5 +1,5 @@
-import type { LoggedRequest } from "./accessLogLine.js";
-import type { Outcome } from "./replayOutcome.js";
+import type { LineRequest } from "./accessLogLine.js";
+import type { ReplayOutcome } from "./replayOutcome.js";
 
 /** The properties of a request that can change. `path` is the path upstream. */
 export const CHANGES = [
@@ -13,14 +13,14 @@ export const CHANGES = [
   "status",
   "body",
 ] as const;
-export type Change = (typeof CHANGES)[number];
+export type ReplayChange = (typeof CHANGES)[number];
 
 /** The response to a request, without what differs from request to request. */
 export interface Summary {
   readonly virtualServer?: string;
   /** Null if none matches. */
   readonly route?: string | null;
-  readonly action?: Outcome["action"];
+  readonly action?: ReplayOutcome["action"];
   readonly upstream?: string;
   /** Servers of the upstream. */
   readonly servers?: string;
@@ -28,10 +28,10 @@ export interface Summary {
 }
 
 /** The differences between two configs for a request; empty if there are none. */
-export function changesBetween(before: Outcome, after: Outcome): readonly Change[] {
+export function changesBetween(before: ReplayOutcome, after: ReplayOutcome): readonly ReplayChange[] {
   if (isSame(before, after)) return NONE;
   const same = before.action === after.action;
-  const differs: Readonly<Record<Change, boolean>> = {
+  const differs: Readonly<Record<ReplayChange, boolean>> = {
     "virtual server": before.virtualServer !== after.virtualServer,
     route: before.route !== after.route,
     action: !same,
@@ -45,10 +45,10 @@ export function changesBetween(before: Outcome, after: Outcome): readonly Change
   return CHANGES.filter((change) => differs[change]);
 }
 
-const NONE: readonly Change[] = [];
+const NONE: readonly ReplayChange[] = [];
 
 /** True for most requests, so that no list is built for them. */
-const isSame = (before: Outcome, after: Outcome): boolean =>
+const isSame = (before: ReplayOutcome, after: ReplayOutcome): boolean =>
   before.action === after.action &&
   before.to === after.to &&
   before.route === after.route &&
@@ -59,10 +59,10 @@ const isSame = (before: Outcome, after: Outcome): boolean =>
   before.body === after.body;
 
 /** The differences from a log line. A response of an upstream may have any status. */
-export function changesFromLog(request: LoggedRequest, after: Outcome): readonly Change[] {
+export function changesFromLog(request: LineRequest, after: ReplayOutcome): readonly ReplayChange[] {
   const { server, route, status } = request;
   const early = BEFORE_ROUTES.has(status);
-  const found: Change[] = [];
+  const found: ReplayChange[] = [];
   if (server !== undefined && server !== after.virtualServer && !early) found.push("virtual server");
   if (route !== undefined && route !== (after.route ?? null) && !early) found.push("route");
   if (after.status !== undefined && after.status !== status && !early) found.push("status");
@@ -74,7 +74,7 @@ const BEFORE_ROUTES: ReadonlySet<number> = new Set([
   400, 408, 413, 414, 417, 421, 431, 499, 500, 501, 503, 505,
 ]);
 
-export function summaryOf(outcome: Outcome): Summary {
+export function summaryOf(outcome: ReplayOutcome): Summary {
   const { virtualServer, route, action, upstream, servers, status } = outcome;
   return {
     ...(virtualServer === undefined ? {} : { virtualServer, route: route ?? null }),
@@ -85,7 +85,7 @@ export function summaryOf(outcome: Outcome): Summary {
   };
 }
 
-export function summaryOfLogged({ server, route, status }: LoggedRequest): Summary {
+export function summaryOfLogged({ server, route, status }: LineRequest): Summary {
   return {
     ...(server === undefined ? {} : { virtualServer: server }),
     ...(route === undefined ? {} : { route }),

@@ -9,7 +9,7 @@ import {
 import { decide, type Decision, type RouteMatch, RequestMatcher } from "../../model/decision.js";
 
 /** How a config handles a request of a log, as far as this is known without an upstream or a disk. */
-export interface Outcome {
+export interface ReplayOutcome {
   /** `none`: it has no listener for the request. */
   readonly action: Decision["kind"] | "none";
   readonly virtualServer?: string | undefined;
@@ -84,7 +84,7 @@ const HOSTS_MAX = 10_000;
 /** No name in the DNS is longer than 255 characters. */
 const HOST_CHARACTERS_MAX = 512;
 
-export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
+export function outcomeIn(side: Side, asked: AskedOfSide): ReplayOutcome {
   // The authority of an absolute-form target replaces the host (RFC 9112, 3.2.2).
   const absolute = asked.target.startsWith("/") ? undefined : splitAbsolute(asked.target);
   const { authority: host, target } = absolute ?? { authority: asked.host, target: asked.target };
@@ -109,12 +109,12 @@ export function outcomeIn(side: Side, asked: AskedOfSide): Outcome {
 /** They are refused before a route is looked for. */
 const REFUSED: ReadonlySet<string> = new Set(["CONNECT", "TRACE"]);
 
-const routeOf = ({ route }: RouteMatch): Partial<Outcome> => ({
+const routeOf = ({ route }: RouteMatch): Partial<ReplayOutcome> => ({
   route: route?.name,
   bodyBytesMax: route?.requestBodyBytesMax,
 });
 
-function parts(side: Side, decision: Decision): Partial<Outcome> {
+function parts(side: Side, decision: Decision): Partial<ReplayOutcome> {
   switch (decision.kind) {
     case "proxy": {
       const { upstream, target } = decision;

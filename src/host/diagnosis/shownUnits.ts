@@ -1,4 +1,4 @@
-import { type Outcome, run } from "./command.js";
+import { type CommandResult, run } from "./command.js";
 
 /** The loaded state of a unit, with the values of `systemctl show`. */
 export interface ShownUnit {
@@ -31,7 +31,7 @@ const PROPERTIES =
   "Type,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart,ControlGroup,FreezerState";
 
 /** @returns the units in order, or the outcome of the command if systemd does not respond */
-export async function showUnits(units: readonly string[], seconds: number): Promise<ShownUnit[] | Outcome> {
+export async function showUnits(units: readonly string[], seconds: number): Promise<ShownUnit[] | CommandResult> {
   if (units.length === 0) return [];
   const outcome = await run(["systemctl", "show", `--property=${PROPERTIES}`, "--", ...units], seconds);
   if (outcome.code !== 0) return outcome;

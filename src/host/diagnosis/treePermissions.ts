@@ -56,7 +56,7 @@ export async function checkTrees(
   trees: readonly Pick<Tree, "path" | "code">[],
   entriesMax = ENTRIES_MAX,
 ): Promise<TreePermissions> {
-  const seen = new Seen(entriesMax);
+  const seen = new CombinedFindings(entriesMax);
   const wanted = trees.map(taskOf);
   const ways = await Promise.all(wanted.map(async (task) => ({ task, acting: await seen.acting(task) })));
   const actings = ways.flatMap(({ acting }) => (acting === undefined ? [] : [acting]));
@@ -88,7 +88,7 @@ async function realPath(acting: Acting): Promise<string | null> {
 
 /** Checks each tree as its owner. Returns paths that another user still has to check. */
 async function look(
-  seen: Seen,
+  seen: CombinedFindings,
   tasks: readonly TreeTask[],
   roots: readonly string[],
 ): Promise<readonly TreeTask[]> {
@@ -126,7 +126,7 @@ async function judged(response: Walked, uid: number): Promise<WalkResponse> {
 }
 
 /** The combined findings of several walks. */
-class Seen {
+class CombinedFindings {
   private readonly violations = new Map<string, TreeViolation>();
   private readonly changes = new Map<string, ModeChange>();
   readonly unreached: Problem[] = [];

@@ -33,16 +33,16 @@ export type ActionInput = InputOf<typeof actionFields>;
 export type ActionOf<T extends ActionConfig["type"]> = Extract<ActionConfig, { readonly type: T }>;
 
 /** A field of an action, and its value. */
-export interface NamedBy {
+export interface ActionField {
   readonly field: string;
   readonly value: string;
 }
 
 /** Upstreams that an action names. */
-export const upstreamsOf = (action: ActionInput): NamedBy[] => values(action, kindOf(action).upstreams);
+export const upstreamsOf = (action: ActionInput): ActionField[] => values(action, kindOf(action).upstreams);
 
 /** Directories that an action reads files from. */
-export const directoriesOf = (action: ActionConfig): NamedBy[] => values(action, kindOf(action).directories);
+export const directoriesOf = (action: ActionConfig): ActionField[] => values(action, kindOf(action).directories);
 
 /** The same action with its directories elsewhere. */
 export function withDirectories(action: ActionConfig, moved: (path: string) => string): ActionConfig {
@@ -65,6 +65,6 @@ export const actionProblems = (action: ActionConfig, at: string): Problem[] =>
 /** The compiler cannot know that an action and its entry are of one kind. */
 const kindOf = (action: ActionInput) => KINDS[action.type] as ActionKind<ActionConfig>;
 
-function values(action: ActionInput, fields: readonly string[]): NamedBy[] {
+function values(action: ActionInput, fields: readonly string[]): ActionField[] {
   return fields.map((field) => ({ field, value: action[field as keyof ActionInput] }));
 }

@@ -65,7 +65,7 @@ export class RouteGuard {
   }
 }
 
-interface Guarded {
+interface GuardedRoute {
   readonly path: string;
   readonly match: RouteConfig["match"];
   /** Those of routes whose paths differ in case only are all asked. */
@@ -74,9 +74,9 @@ interface Guarded {
 
 /** The policies of a virtual server's routes, by other readings of paths. */
 class OtherRoutes {
-  private readonly all: RouteTable<Guarded>;
+  private readonly all: RouteTable<GuardedRoute>;
   /** Routes whose paths reach an upstream as they are, by upstream. */
-  private readonly byUpstream: ReadonlyMap<string, RouteTable<Guarded>>;
+  private readonly byUpstream: ReadonlyMap<string, RouteTable<GuardedRoute>>;
   private readonly every: readonly AddressJudge[];
 
   constructor(judged: ReadonlyMap<RouteConfig, AddressJudge | undefined>) {
@@ -107,7 +107,7 @@ class OtherRoutes {
     return [...found, ...action.index.flatMap((name) => judgesIn(this.all, path + name))];
   }
 
-  private ofPath(table: RouteTable<Guarded>, target: string, path: NormalisedPath): readonly AddressJudge[] {
+  private ofPath(table: RouteTable<GuardedRoute>, target: string, path: NormalisedPath): readonly AddressJudge[] {
     if (isPlain(target, path)) return judgesIn(table, path);
     const readings = otherReadings(target);
     if (readings === undefined) return this.every;
@@ -115,19 +115,19 @@ class OtherRoutes {
   }
 }
 
-const judgesIn = (table: RouteTable<Guarded>, path: string): readonly AddressJudge[] =>
+const judgesIn = (table: RouteTable<GuardedRoute>, path: string): readonly AddressJudge[] =>
   table.find(path.toLowerCase())?.judges ?? [];
 
-type Action = RouteConfig["action"];
+type GuardedAction = RouteConfig["action"];
 
 /** Whether the upstream gets another path than the client asked for. */
-const isChanged = (action: Action & { readonly type: "proxy" }): boolean =>
+const isChanged = (action: GuardedAction & { readonly type: "proxy" }): boolean =>
   action.strip !== "none" || action.rewrite !== undefined;
 
-const upstreamOf = (action: Action): string => (action.type === "proxy" ? action.upstream : "");
+const upstreamOf = (action: GuardedAction): string => (action.type === "proxy" ? action.upstream : "");
 
-function tableOf(judged: readonly (readonly [RouteConfig, AddressJudge | undefined])[]): RouteTable<Guarded> {
-  const byPath = new Map<string, Guarded>();
+function tableOf(judged: readonly (readonly [RouteConfig, AddressJudge | undefined])[]): RouteTable<GuardedRoute> {
+  const byPath = new Map<string, GuardedRoute>();
   for (const [{ path, match }, judge] of judged) {
     const folded = path.toLowerCase();
     const key = `${match} ${folded}`;

@@ -34,9 +34,9 @@ const isCertificateName = (path: string): boolean =>
 /** Certbot's name of the certificate alone, beside the file with its chain. */
 const LEAF = /(?<=^\/etc\/letsencrypt\/live\/[^/]+)\/cert\.pem$/;
 
-type Source = Pick<TlsConfig, "certificate" | "key" | "acme">;
+type CertificateOrigin = Pick<TlsConfig, "certificate" | "key" | "acme">;
 
-function sourceProblems(source: Source, path: string): Problem[] {
+function sourceProblems(source: CertificateOrigin, path: string): Problem[] {
   const files = ["certificate", "key"] as const;
   const { certificate = "", key = "" } = source;
   if (isKeyName(certificate) && !isKeyName(key) && isCertificateName(key))

@@ -25,23 +25,23 @@ export function ownListenerProblems(config: ProxyConfig): Problem[] {
   ];
 }
 
-interface Place {
+interface AddressAndPort {
   readonly address: string;
   readonly port: number;
 }
 
-function isNear({ address, anyAddress }: Place & { readonly anyAddress: boolean }): boolean {
+function isNear({ address, anyAddress }: AddressAndPort & { readonly anyAddress: boolean }): boolean {
   if (isWildcard(address)) return anyAddress;
   const scope = ipv4Scope(address) ?? ipv6Scope(address);
   return ["private", "loopback", "linkLocal"].some((one) => one === scope);
 }
 
-function clashes({ listeners }: ProxyConfig, own: Place, path: string): Problem[] {
+function clashes({ listeners }: ProxyConfig, own: AddressAndPort, path: string): Problem[] {
   const at = listeners.findIndex((one) => clash(one, own));
   return at === -1 ? [] : [taken(`${path}.port`, own.port, `listeners[${at}]`)];
 }
 
-const clash = (a: Place, b: Place): boolean =>
+const clash = (a: AddressAndPort, b: AddressAndPort): boolean =>
   a.port === b.port && isIpv6(a.address) === isIpv6(b.address) && share(a.address, b.address);
 
 const share = (a: string, b: string): boolean =>

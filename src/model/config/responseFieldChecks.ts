@@ -21,19 +21,19 @@ export function responseFieldProblems(config: ProxyConfig): Problem[] {
   });
 }
 
-type ResponseHeaders = VirtualServerConfig["responseHeaders"];
+type ServerResponseHeaders = VirtualServerConfig["responseHeaders"];
 
 /** A name, the place where it is written, and whether the field is set or removed. */
-interface Named {
+interface NamedField {
   readonly name: string;
   readonly path: string;
   readonly verb: "set" | "removed";
 }
 
-const namesSet = (set: ResponseHeaders["set"], at: string): Named[] =>
+const namesSet = (set: ServerResponseHeaders["set"], at: string): NamedField[] =>
   Object.keys(set).map((name) => ({ name, path: `${at}.${name}`, verb: "set" }));
 
-function ownProblems({ set, remove }: ResponseHeaders, at: string): Problem[] {
+function ownProblems({ set, remove }: ServerResponseHeaders, at: string): Problem[] {
   return namedProblems([
     ...namesSet(set, `${at}.set`),
     ...remove.map((name, i) => ({ name, path: `${at}.remove[${i}]`, verb: "removed" as const })),
@@ -61,7 +61,7 @@ function pauseProblems(server: VirtualServerConfig, at: string): Problem[] {
   ];
 }
 
-function namedProblems(names: readonly Named[]): Problem[] {
+function namedProblems(names: readonly NamedField[]): Problem[] {
   return names.flatMap((named, i) => [
     ...reservedProblems(named),
     ...names
@@ -72,7 +72,7 @@ function namedProblems(names: readonly Named[]): Problem[] {
   ]);
 }
 
-function reservedProblems({ name, path, verb }: Named): Problem[] {
+function reservedProblems({ name, path, verb }: NamedField): Problem[] {
   const reserved = reservedField(name);
   if (reserved === undefined || (verb === "removed" && reserved.mayRemove)) return [];
   const { why, fix, mayRemove } = reserved;

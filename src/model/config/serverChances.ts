@@ -1,7 +1,7 @@
 import { clientNetwork } from "../address.js";
 import type { UpstreamConfig } from "./config.js";
 import { cookieOf, hashOf, scoreOf } from "../sessionHash.js";
-import { serversOf, spreadUrls, type UpstreamServer } from "./upstreamServers.js";
+import { serversOf, spreadUrls, type UpstreamServerConfig } from "./upstreamServers.js";
 
 /** A server that may receive a request. */
 export interface ServerChance {
@@ -36,7 +36,7 @@ const SPREAD = "each address of the name is a separate server";
 
 function chancesOf(
   upstream: UpstreamConfig,
-  main: readonly UpstreamServer[],
+  main: readonly UpstreamServerConfig[],
   headers: readonly string[],
   clientAddress: string,
 ): readonly ServerChance[] {
@@ -50,7 +50,7 @@ function chancesOf(
       : reasoned(() => `may get it, by ${what}, which chooses among all addresses`);
   const own = cookie !== undefined && cookieOf(headers, cookie) !== undefined;
   const unless = own ? `unless the cookie ${cookie} names another server: ` : "";
-  const reasoned = (why: (server: UpstreamServer) => string): readonly ServerChance[] =>
+  const reasoned = (why: (server: UpstreamServerConfig) => string): readonly ServerChance[] =>
     main.map((server) => ({ url: server.url, why: unless + why(server) }));
   if (session !== undefined) return hashed(session, `the cookie ${applicationCookie}`);
   switch (balance) {
@@ -68,13 +68,13 @@ function chancesOf(
 }
 
 function byHash(
-  main: readonly UpstreamServer[],
+  main: readonly UpstreamServerConfig[],
   key: string,
   what: string,
   unless: string,
 ): readonly ServerChance[] {
   const hash = hashOf(key);
-  const score = ({ url, weight }: UpstreamServer): number => scoreOf(hash, hashOf(url), weight);
+  const score = ({ url, weight }: UpstreamServerConfig): number => scoreOf(hash, hashOf(url), weight);
   return [...main]
     .sort((a, b) => score(b) - score(a))
     .map(({ url }, i) => ({

@@ -8,25 +8,25 @@ import { isWildcardName } from "../serverName.js";
 /** The site of the application that has the names of the host; an entry of a deployment without `site` belongs to it. */
 export const OWN_SITE = "application";
 
-type Placed = Pick<VirtualServerConfig, "name" | "site">;
-type Served = Pick<ProxyConfig, "virtualServers">;
+type ServerOfSite = Pick<VirtualServerConfig, "name" | "site">;
+type ConfigServers = Pick<ProxyConfig, "virtualServers">;
 
 /** A virtual server without `site` is a site of its own. */
-export const siteOf = ({ name, site = name }: Placed): string => site;
+export const siteOf = ({ name, site = name }: ServerOfSite): string => site;
 
 /** Names of the virtual servers of a site. */
-export const serversOfSite = ({ virtualServers }: Served, site: string): ReadonlySet<string> =>
+export const serversOfSite = ({ virtualServers }: ConfigServers, site: string): ReadonlySet<string> =>
   new Set(virtualServers.flatMap((server) => (siteOf(server) === site ? [server.name] : [])));
 
 /** The virtual servers with a route to an upstream. */
-export const serversWithUpstream = ({ virtualServers }: Served, upstream: string): VirtualServerConfig[] =>
+export const serversWithUpstream = ({ virtualServers }: ConfigServers, upstream: string): VirtualServerConfig[] =>
   virtualServers.filter(({ routes }) =>
     routes.some(({ action }) => action.type === "proxy" && action.upstream === upstream),
   );
 
 /** The virtual servers with a name that a certificate is for. */
 export const serversWithName = (
-  { virtualServers }: Served,
+  { virtualServers }: ConfigServers,
   names: readonly string[],
 ): VirtualServerConfig[] =>
   virtualServers.filter(({ serverNames }) =>
@@ -42,8 +42,8 @@ export const serversWithName = (
  * output grouped.
  */
 export function shownSites(
-  { virtualServers }: Served,
-  servers: readonly Placed[] = virtualServers,
+  { virtualServers }: ConfigServers,
+  servers: readonly ServerOfSite[] = virtualServers,
 ): string[] {
   const named = new Set(virtualServers.map(({ site }) => site));
   return [...new Set(servers.map(siteOf))].filter((site) => named.has(site));
@@ -66,5 +66,5 @@ export function unknownSite(received: string | undefined, known: Iterable<string
 }
 
 /** The same for the sites of a config. */
-export const siteNotIn = ({ virtualServers }: Served, received: string | undefined): Problem | undefined =>
+export const siteNotIn = ({ virtualServers }: ConfigServers, received: string | undefined): Problem | undefined =>
   unknownSite(received, virtualServers.map(siteOf));

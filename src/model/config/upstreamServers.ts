@@ -3,7 +3,7 @@ import { endpoint, upstreamAddress, upstreamScheme } from "../authority.js";
 import type { UpstreamConfig } from "./config.js";
 
 /** A server of an upstream, in the config. */
-export type UpstreamServer = NonNullable<UpstreamConfig["servers"]>[number];
+export type UpstreamServerConfig = NonNullable<UpstreamConfig["servers"]>[number];
 
 /** An upstream as connections to one of its servers need it. */
 export type ServerConfig = UpstreamConfig & {
@@ -13,7 +13,7 @@ export type ServerConfig = UpstreamConfig & {
 };
 
 /** A server of an upstream; for an address of a name, also the URL that has the name. */
-export interface KnownServer extends UpstreamServer {
+export interface KnownServer extends UpstreamServerConfig {
   readonly of?: string;
 }
 
@@ -21,7 +21,7 @@ export interface KnownServer extends UpstreamServer {
 export type KnownAddresses = Readonly<Record<string, { readonly of?: string }>>;
 
 /** The servers of an upstream, in the order of the config; one for `url`. */
-export function serversOf({ url, servers }: UpstreamConfig): readonly UpstreamServer[] {
+export function serversOf({ url, servers }: UpstreamConfig): readonly UpstreamServerConfig[] {
   return servers ?? (url === undefined ? [] : [{ url, weight: 1, backup: false }]);
 }
 

@@ -1,7 +1,7 @@
 import type { AccessPolicyConfig } from "../config/accessJudge.js";
 import { ipv4Bits, ipv6Groups, plainRange } from "../address.js";
 import type { ProxyConfig } from "../index.js";
-import type { Change } from "./findings.js";
+import type { ReviewChange } from "./findings.js";
 import type { WayIn } from "./ways.js";
 
 /** Whether clients that a policy refused may come in now. What files contain is not known here. */
@@ -10,7 +10,7 @@ export function accessChanges(
   is: WayIn,
   before: ProxyConfig,
   after: ProxyConfig,
-): readonly Change[] {
+): readonly ReviewChange[] {
   const [from, to] = [policyOf(before, was), policyOf(after, is)];
   const change = { place: `${is.place}.access`, old: said(from), new: said(to) };
   if (without(admitted(to), admitted(from)).length > 0) return [{ id: "access.opened", ...change }];

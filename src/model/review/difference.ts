@@ -7,7 +7,7 @@ import {
   type ProxyConfig,
   type VirtualServerConfig,
 } from "../index.js";
-import { Collected, type Door, type Finding } from "./findings.js";
+import { Collected, type Door, type ReviewFinding } from "./findings.js";
 import { listenerChanges } from "./listenerChanges.js";
 import { settingChanges } from "./settingChanges.js";
 import { wayChanges } from "./wayChanges.js";
@@ -21,7 +21,7 @@ import { ANY_NAME, OTHER_NAME, Reach } from "./ways.js";
  * name, and by path. Both routers get one request of each class, so that no difference is missed, and changes of names
  * or of the order in the document are not reported.
  */
-export function differences(old: ProxyConfig, now: ProxyConfig): readonly Finding[] {
+export function differences(old: ProxyConfig, now: ProxyConfig): readonly ReviewFinding[] {
   const found = new Collected();
   for (const change of settingChanges(old, now)) found.add(change);
   const [before, after] = [new Reach(old), new Reach(now)];
@@ -66,14 +66,14 @@ export function differences(old: ProxyConfig, now: ProxyConfig): readonly Findin
   return found.findings();
 }
 
-interface Place {
+interface ListenerPair {
   readonly at: string;
   readonly was: ListenerConfig | undefined;
   readonly is: ListenerConfig | undefined;
 }
 
 /** Each address and port that one of the configs tells apart, with the listener that takes its connections in both. */
-function placesOf(old: ProxyConfig, now: ProxyConfig): readonly Place[] {
+function placesOf(old: ProxyConfig, now: ProxyConfig): readonly ListenerPair[] {
   const all = [...now.listeners, ...old.listeners];
   const places = new Map(
     all.map(({ address, port }) => [endpoint({ host: canonicalAddress(address), port }), { address, port }]),

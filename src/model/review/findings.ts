@@ -75,7 +75,7 @@ export const FINDINGS = {
 export type FindingId = keyof typeof FINDINGS;
 
 /** A difference between two configs, by its effect on clients. */
-export interface Finding {
+export interface ReviewFinding {
   readonly id: FindingId;
   readonly level: FindingLevel;
   /** JSON path in the document, such as `virtualServers[0].routes[1]`. */
@@ -103,9 +103,9 @@ export interface FoundWay {
 }
 
 /** Whether something became reachable, open or writable, or may have. */
-export const opens = ({ level }: Pick<Finding, "level">): boolean => level !== "note";
+export const opens = ({ level }: Pick<ReviewFinding, "level">): boolean => level !== "note";
 
-export interface Change {
+export interface ReviewChange {
   readonly id: FindingId;
   readonly place: string;
   readonly document?: "old";
@@ -124,9 +124,9 @@ export interface Door {
 
 /** Collects changes: a change for many requests is one finding. */
 export class Collected {
-  private readonly byKey = new Map<string, { readonly change: Change; readonly doors: Door[] }>();
+  private readonly byKey = new Map<string, { readonly change: ReviewChange; readonly doors: Door[] }>();
 
-  add(change: Change, door?: Door): void {
+  add(change: ReviewChange, door?: Door): void {
     const key = JSON.stringify(change);
     let entry = this.byKey.get(key);
     if (entry === undefined) this.byKey.set(key, (entry = { change, doors: [] }));
@@ -134,8 +134,8 @@ export class Collected {
   }
 
   /** The gravest first, then as they were found. */
-  findings(): readonly Finding[] {
-    const all = [...this.byKey.values()].map(({ change, doors }): Finding => {
+  findings(): readonly ReviewFinding[] {
+    const all = [...this.byKey.values()].map(({ change, doors }): ReviewFinding => {
       const [level, message] = FINDINGS[change.id];
       return {
         id: change.id,

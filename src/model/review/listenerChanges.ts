@@ -1,10 +1,10 @@
 import { overlap } from "../access/addressSet.js";
 import { isIpv6, plainRange } from "../address.js";
 import { type ListenerConfig, type NamedTlsPolicySettings, tlsPolicySettings } from "../index.js";
-import type { Change } from "./findings.js";
+import type { ReviewChange } from "./findings.js";
 
 /** Connections that a listener accepts and the old listener at the same place did not. */
-export function listenerChanges(was: ListenerConfig, is: ListenerConfig, place: string): readonly Change[] {
+export function listenerChanges(was: ListenerConfig, is: ListenerConfig, place: string): readonly ReviewChange[] {
   const both = { old: was.protocol, new: is.protocol };
   if (was.protocol !== is.protocol)
     return [
@@ -22,7 +22,7 @@ export function listenerChanges(was: ListenerConfig, is: ListenerConfig, place: 
   ];
 }
 
-const announced = (was: ListenerConfig, is: ListenerConfig, place: string): readonly Change[] =>
+const announced = (was: ListenerConfig, is: ListenerConfig, place: string): readonly ReviewChange[] =>
   widened(
     "trust.proxy-protocol",
     was.proxyProtocol?.from ?? [],
@@ -32,11 +32,11 @@ const announced = (was: ListenerConfig, is: ListenerConfig, place: string): read
 
 /** A change for each range with addresses that none of the former ranges has. */
 export function widened(
-  id: Change["id"],
+  id: ReviewChange["id"],
   was: readonly string[],
   is: readonly string[],
   place: string,
-): readonly Change[] {
+): readonly ReviewChange[] {
   return is.flatMap((range, i) => {
     if (was.some((former) => overlap(former, range) && lengthOf(former) <= lengthOf(range))) return [];
     return [{ id, place: `${place}[${i}]`, old: was.length === 0 ? "none" : was.join(", "), new: range }];
@@ -48,7 +48,7 @@ function lengthOf(range: string): number {
   return Number(length ?? (isIpv6(address) ? 128 : 32));
 }
 
-function policyChanges(was: ListenerConfig, is: ListenerConfig, place: string): readonly Change[] {
+function policyChanges(was: ListenerConfig, is: ListenerConfig, place: string): readonly ReviewChange[] {
   if (was.tls === undefined || is.tls === undefined) return [];
   const [from, to] = [tlsPolicySettings(was.tls.policy), tlsPolicySettings(is.tls.policy)];
   const [old, now] = [said(was.tls.policy), said(is.tls.policy)];

@@ -1,5 +1,5 @@
 import { type ResponseFieldRules, responseFieldRules } from "../index.js";
-import type { Change } from "./findings.js";
+import type { ReviewChange } from "./findings.js";
 import type { WayIn } from "./ways.js";
 
 /** Fields by which a response restricts browsers. */
@@ -19,12 +19,12 @@ const PROTECTIVE = [
 const OPENING = ["access-control-allow-origin", "access-control-allow-credentials"];
 
 /** Fields of responses that are gone, or allow more than before. */
-export function responseFieldChanges(was: WayIn, is: WayIn): readonly Change[] {
+export function responseFieldChanges(was: WayIn, is: WayIn): readonly ReviewChange[] {
   const [from, to] = [was, is].map(({ server, route, listener }) =>
     responseFieldRules(server, route, listener.protocol),
   ) as [ResponseFieldRules, ResponseFieldRules];
   const isTls = was.listener.protocol === "https" && is.listener.protocol === "https";
-  const protective = PROTECTIVE.flatMap((name): Change[] => {
+  const protective = PROTECTIVE.flatMap((name): ReviewChange[] => {
     // Browsers heed it over TLS only (RFC 6797, 8.1), and over http it is never sent.
     if (name === HSTS && !isTls) return [];
     const [old, now] = [said(from, name), said(to, name)];
@@ -34,7 +34,7 @@ export function responseFieldChanges(was: WayIn, is: WayIn): readonly Change[] {
     if (old === PASSED || isStricter(name, from.get(name)!.value, to.get(name)!.value)) return [];
     return [{ id: "field.changed", place: placeOf(is, name), ...both(name, old, now) }];
   });
-  const opening = OPENING.flatMap((name): Change[] => {
+  const opening = OPENING.flatMap((name): ReviewChange[] => {
     const [old, now] = [said(from, name), said(to, name)];
     if (old === now || now === REMOVED || (now === PASSED && old !== REMOVED)) return [];
     return [{ id: "field.cross-origin", place: placeOf(is, name), ...both(name, old, now) }];
@@ -45,7 +45,7 @@ export function responseFieldChanges(was: WayIn, is: WayIn): readonly Change[] {
 const HSTS = "strict-transport-security";
 const [REMOVED, PASSED] = ["removed", "as the application sends it"];
 
-const both = (name: string, old: string, now: string): Pick<Change, "old" | "new"> => ({
+const both = (name: string, old: string, now: string): Pick<ReviewChange, "old" | "new"> => ({
   old: `${name}: ${old}`,
   new: `${name}: ${now}`,
 });

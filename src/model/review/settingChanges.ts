@@ -1,10 +1,10 @@
 import { canonicalAddress, isWildcard } from "../address.js";
 import { endpoint, isLoopback, type ProxyConfig } from "../index.js";
-import type { Change } from "./findings.js";
+import type { ReviewChange } from "./findings.js";
 import { widened } from "./listenerChanges.js";
 
 /** Settings of the whole config that trust or allow more than the old config. */
-export function settingChanges(old: ProxyConfig, now: ProxyConfig): readonly Change[] {
+export function settingChanges(old: ProxyConfig, now: ProxyConfig): readonly ReviewChange[] {
   const trusts = now.trustedProxies.length > 0;
   return [
     ...widened("trust.proxies", old.trustedProxies, now.trustedProxies, "trustedProxies"),
@@ -33,7 +33,7 @@ export function raised<K extends string>(
   place: string,
   fields: readonly K[],
   unlimited: readonly K[] = [],
-): readonly Change[] {
+): readonly ReviewChange[] {
   return fields.flatMap((field) => {
     const value = (number: number): number => (number === 0 && unlimited.includes(field) ? Infinity : number);
     if (value(is[field]) <= value(was[field])) return [];
@@ -52,7 +52,7 @@ export function raised<K extends string>(
 function healthChanges(
   { healthListener: was }: ProxyConfig,
   { healthListener: is }: ProxyConfig,
-): readonly Change[] {
+): readonly ReviewChange[] {
   if (is === undefined) return [];
   const at = ({ address, port }: typeof is): string => endpoint({ host: canonicalAddress(address), port });
   const sameOrLess =
@@ -74,7 +74,7 @@ function healthChanges(
 function metricsChanges(
   { metricsListener: was }: ProxyConfig,
   { metricsListener: is }: ProxyConfig,
-): readonly Change[] {
+): readonly ReviewChange[] {
   if (is === undefined || !("port" in is)) return [];
   const before = was !== undefined && "port" in was ? was : undefined;
   const at = ({ address, port }: typeof is): string => endpoint({ host: canonicalAddress(address), port });

@@ -1,19 +1,19 @@
 import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
 import { printableValue } from "../printable.js";
-import type { Change } from "./findings.js";
+import type { ReviewChange } from "./findings.js";
 import { accessChanges } from "./accessChanges.js";
 import { responseFieldChanges } from "./responseFieldChanges.js";
 import { widened } from "./listenerChanges.js";
 import { raised } from "./settingChanges.js";
 import { leadsInside, type Reach, type WayIn, writesOf } from "./ways.js";
 
-type Way = WayIn | undefined;
+type KnownWay = WayIn | undefined;
 
 /** The changes for requests that took one way and now take another; either may be none. Each pair is compared once. */
-export function wayChanges(before: Reach, after: Reach): (was: Way, is: Way) => readonly Change[] {
-  const known = new Map<Way, Map<Way, readonly Change[]>>();
+export function wayChanges(before: Reach, after: Reach): (was: KnownWay, is: KnownWay) => readonly ReviewChange[] {
+  const known = new Map<KnownWay, Map<KnownWay, readonly ReviewChange[]>>();
   return (was, is) => {
-    const row = known.get(was) ?? new Map<Way, readonly Change[]>();
+    const row = known.get(was) ?? new Map<KnownWay, readonly ReviewChange[]>();
     known.set(was, row);
     const changes = row.get(is) ?? compared(was, is, before, after);
     row.set(is, changes);
@@ -21,7 +21,7 @@ export function wayChanges(before: Reach, after: Reach): (was: Way, is: Way) => 
   };
 }
 
-function compared(was: Way, is: Way, before: Reach, after: Reach): readonly Change[] {
+function compared(was: KnownWay, is: KnownWay, before: Reach, after: Reach): readonly ReviewChange[] {
   if (is === undefined)
     return was === undefined
       ? []
@@ -57,7 +57,7 @@ const WRITES = { nothing: "", byMethod: ", writes by method", always: ", writes 
 const said = ({ lead, route }: WayIn, detailed = false): string =>
   lead.text + (detailed ? `, ${printableValue(lead.detail)}` : "") + WRITES[writesOf(route)];
 
-function writable(was: WayIn, is: WayIn): readonly Change[] {
+function writable(was: WayIn, is: WayIn): readonly ReviewChange[] {
   const order = ["nothing", "byMethod", "always"] as const;
   const [from, to] = [writesOf(was.route), writesOf(is.route)];
   // The goal already shows a path that was opened.
@@ -70,7 +70,7 @@ const LINKS = ["never", "inside", "anywhere"] as const;
 function symlinks(
   { route: { action: was } }: WayIn,
   { route: { action: is }, place }: WayIn,
-): readonly Change[] {
+): readonly ReviewChange[] {
   if (was.type !== "staticFiles" || is.type !== "staticFiles") return [];
   if (LINKS.indexOf(is.symlinks) <= LINKS.indexOf(was.symlinks)) return [];
   return [{ id: "files.symlinks", place: `${place}.action.symlinks`, old: was.symlinks, new: is.symlinks }];
@@ -80,7 +80,7 @@ function symlinks(
  * Changes of who may see the status, and how much of clients it shows. A status route leads to nothing behind the
  * proxy, and is not a fixed response either.
  */
-function statusChanges(was: Way, { route: { action: is }, place }: WayIn): readonly Change[] {
+function statusChanges(was: KnownWay, { route: { action: is }, place }: WayIn): readonly ReviewChange[] {
   if (is.type !== "status") return [];
   const before = was?.route.action.type === "status" ? was.route.action : undefined;
   const at = `${place}.action`;
@@ -99,7 +99,7 @@ function statusChanges(was: Way, { route: { action: is }, place }: WayIn): reado
 function proxied(
   { route: { action: was } }: WayIn,
   { route: { action: is }, place }: WayIn,
-): readonly Change[] {
+): readonly ReviewChange[] {
   if (was.type !== "proxy" || is.type !== "proxy") return [];
   const at = `${place}.action`;
   const trusted = missing(is.trustedFields, was.trustedFields);
@@ -155,7 +155,7 @@ function missing(names: readonly string[], others: readonly string[]): readonly 
 function upstreamChanges(
   was: UpstreamConfig | undefined,
   now: ReturnType<Reach["upstream"]>,
-): readonly Change[] {
+): readonly ReviewChange[] {
   if (was === undefined || now === undefined) return [];
   const { upstream: is, place } = now;
   const [plainBefore, plainNow] = [was, is].map(plainServers);

@@ -4,12 +4,12 @@ import * as z from "zod";
 import { Untrusted } from "../../model/untrusted.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Clock } from "./clock.js";
-import type { Response, Transport } from "./transport.js";
+import type { AcmeResponse, Transport } from "./transport.js";
 
 /** Requests of RFC 8555: the directory, nonces, signatures, and refusals as errors. */
 
 /** RFC 8555, 7.1.1; `renewalInfo` of RFC 9773, `profiles` of draft-ietf-acme-profiles. */
-export interface Directory {
+export interface AcmeDirectory {
   readonly newNonce: string;
   readonly newAccount: string;
   readonly newOrder: string;
@@ -21,7 +21,7 @@ export interface Directory {
 }
 
 /** JSON that an authority responded with, whose fields are checked where they are used. */
-export interface Resource {
+export interface AcmeResource {
   readonly value: Readonly<Record<string, unknown>>;
   /** `Location`: the URL of the created resource. */
   readonly location: string | undefined;
@@ -37,9 +37,9 @@ export interface Signer {
   readonly header: { readonly jwk: object } | { readonly kid: string };
 }
 
-export class Client {
+export class AcmeClient {
   private nonces: string[] = [];
-  private known: Promise<Directory> | undefined;
+  private known: Promise<AcmeDirectory> | undefined;
   private knownSince = 0;
 
   constructor(
@@ -49,7 +49,7 @@ export class Client {
   ) {}
 
   /** Read again every hour, because an authority may change its URLs. */
-  directory(): Promise<Directory> {
+  directory(): Promise<AcmeDirectory> {
     const age = this.clock.now() - this.knownSince;
     if (age < 0 || age > HOUR_MS) this.known = undefined;
     if (this.known === undefined) this.knownSince = this.clock.now();
@@ -60,16 +60,16 @@ export class Client {
     return this.known;
   }
 
-  async get(url: string): Promise<Resource> {
+  async get(url: string): Promise<AcmeResource> {
     return this.resource(url, this.checked(await this.transport.send("GET", url)));
   }
 
   /** @param payload undefined for POST-as-GET */
-  async post(signer: Signer, url: string, payload?: unknown): Promise<Resource> {
+  async post(signer: Signer, url: string, payload?: unknown): Promise<AcmeResource> {
     return this.resource(url, await this.postRaw(signer, url, payload));
   }
 
-  async postRaw({ key, header }: Signer, url: string, payload?: unknown): Promise<Response> {
+  async postRaw({ key, header }: Signer, url: string, payload?: unknown): Promise<AcmeResponse> {
     // A nonce is for one request (RFC 8555, 6.5); a refusal for its sake brings another.
     for (let left = NONCES_MAX; ; left--) {
       const nonce = this.nonces.pop() ?? (await this.newNonce());
@@ -83,10 +83,10 @@ export class Client {
     }
   }
 
-  private async readDirectory(): Promise<Directory> {
+  private async readDirectory(): Promise<AcmeDirectory> {
     const { value } = await this.get(this.url);
     const missing = ["newNonce", "newAccount", "newOrder"].filter((name) => typeof value[name] !== "string");
-    if (missing.length === 0) return value as unknown as Directory;
+    if (missing.length === 0) return value as unknown as AcmeDirectory;
     throw new AcmeError(
       "badResponse",
       `${this.url} is not an ACME directory: it has no ${missing.join(", ")}`,
@@ -101,7 +101,7 @@ export class Client {
     return nonce;
   }
 
-  private checked(response: Response): Response {
+  private checked(response: AcmeResponse): AcmeResponse {
     const nonce = response.headers["replay-nonce"];
     if (typeof nonce === "string" && /^[\w-]+$/.test(nonce)) this.nonces.push(nonce);
     // Old ones are refused; the newest are taken first.
@@ -110,7 +110,7 @@ export class Client {
     throw refusal(response, retryAt(response, this.clock));
   }
 
-  private resource(url: string, response: Response): Resource {
+  private resource(url: string, response: AcmeResponse): AcmeResource {
     const value = parseJson(response.body);
     if (typeof value !== "object" || value === null)
       throw new AcmeError(
@@ -130,7 +130,7 @@ export class Client {
 const NONCES_MAX = 10;
 
 /** RFC 9110, 10.2.3: seconds, or a date, which is the authority's. */
-function retryAt({ headers }: Response, clock: Clock): number | undefined {
+function retryAt({ headers }: AcmeResponse, clock: Clock): number | undefined {
   const text = headers["retry-after"];
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text)) return clock.now() + Number(text) * 1_000;
@@ -142,7 +142,7 @@ function retryAt({ headers }: Response, clock: Clock): number | undefined {
 }
 
 /** A problem document (RFC 7807) as an error; without one, the HTTP status as an error. */
-function refusal(response: Response, retry: number | undefined): AcmeError {
+function refusal(response: AcmeResponse, retry: number | undefined): AcmeError {
   const value = parseJson(response.body);
   const problem = problemOf(value);
   const instance = problem?.instance ?? pageOf(linkOf(response, "terms-of-service"));
@@ -186,7 +186,7 @@ function subproblemsOf(value: unknown): AcmeProblem[] {
 }
 
 /** The target of a link relation; an authority writes them as plain as RFC 8555 does. */
-function linkOf({ headers }: Response, relation: string): string | undefined {
+function linkOf({ headers }: AcmeResponse, relation: string): string | undefined {
   const text = [headers.link ?? []].flat().join(", ");
   for (const [, url, parameters] of text.matchAll(/<([^<>]*)>([^<]*)/g)) {
     const found = parameters!

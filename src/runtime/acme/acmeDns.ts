@@ -2,7 +2,7 @@ import type { DnsProofsOf } from "../../model/serving.js";
 import { type AcmeDnsAccount, acmeDnsAccountsIn } from "../load/dnsFiles.js";
 import { AcmeError } from "./acmeError.js";
 import { requiredFile } from "./stateFiles.js";
-import type { Change, TxtRecord } from "./dnsMessage.js";
+import type { TxtChange, TxtRecord } from "./dnsMessage.js";
 import type { DnsProvider, Proof } from "./dnsProvider.js";
 import { Transport } from "./transport.js";
 
@@ -22,7 +22,7 @@ export class AcmeDns implements DnsProvider {
     return proofs.map(({ name, value }) => ({ name: account(name).fulldomain, value }));
   }
 
-  async write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
+  async write(change: TxtChange, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
     if (change === "cleanup") return;
     const { accountsFile } = this.config;
     const accounts = acmeDnsAccountsIn(await requiredFile(accountsFile)) ?? new Map<string, AcmeDnsAccount>();

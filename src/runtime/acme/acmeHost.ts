@@ -56,10 +56,10 @@ export interface AcmeFailure {
 }
 
 /** Why a request for a certificate is refused. */
-export type Refusal = Pick<AcmeFailure, "message" | "fix">;
+export type OrderRefusal = Pick<AcmeFailure, "message" | "fix">;
 
 /** The refusal if this process leaves the certificate to another one, or no longer wants it. */
-export const LEFT: Refusal = {
+export const LEFT: OrderRefusal = {
   message: "portico is stopping or upgrading, or its config no longer contains this certificate",
   fix: "Run the command again.",
 };

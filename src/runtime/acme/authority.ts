@@ -4,19 +4,19 @@ import type { CertificateAuthorityConfig } from "../../model/serving.js";
 import { isOwnAddress } from "../load/ownAddress.js";
 import { AcmeError } from "./acmeError.js";
 import {
-  Client,
-  type Directory,
+  AcmeClient,
+  type AcmeDirectory,
   externalBinding,
   keyAuthorization,
   publicJwk,
-  type Resource,
+  type AcmeResource,
   type Signer,
 } from "./acmeClient.js";
 import type { Clock } from "./clock.js";
 import { RateLimits } from "./rateLimits.js";
 import { Queue } from "../queue.js";
 import { readJson, removeDrafts, writeJson, requiredFile } from "./stateFiles.js";
-import { type Response, Transport } from "./transport.js";
+import { type AcmeResponse, Transport } from "./transport.js";
 import { keyPem, newKey } from "./x509.js";
 
 /** Under one name there may be an authority's staging directory first, and its real one later. */
@@ -44,7 +44,7 @@ interface Account extends StoredAccount {
 }
 
 /** An authority and the account there, which is made when it is needed first and kept on disk. */
-export class Authority {
+export class AcmeAuthority {
   readonly limits: RateLimits;
   /** Limits parallel orders, for each authority, so that a slow authority does not delay others. */
   readonly ordering = new Queue(ORDERS_AT_ONCE);
@@ -52,7 +52,7 @@ export class Authority {
   /** Whether this host had the address when it was looked at last. */
   private held = false;
   private looking: Promise<boolean> | undefined;
-  private connected: Promise<Client> | undefined;
+  private connected: Promise<AcmeClient> | undefined;
   private signedUp: Promise<Account> | undefined;
 
   /** @param directory where the accounts of all authorities are kept */
@@ -80,22 +80,22 @@ export class Authority {
     return this.looking;
   }
 
-  async directory(): Promise<Directory> {
+  async directory(): Promise<AcmeDirectory> {
     return (await this.client()).directory();
   }
 
   /** Gets a public resource: the request has no signature. */
-  async get(url: string): Promise<Resource> {
+  async get(url: string): Promise<AcmeResource> {
     return (await this.client()).get(url);
   }
 
   /** @param payload undefined for POST-as-GET */
-  post(url: string, payload?: unknown): Promise<Resource> {
+  post(url: string, payload?: unknown): Promise<AcmeResource> {
     return this.signed((client, signer) => client.post(signer, url, payload));
   }
 
   /** Does the same as `post`, for a response that is not JSON. */
-  download(url: string): Promise<Response> {
+  download(url: string): Promise<AcmeResponse> {
     return this.signed((client, signer) => client.postRaw(signer, url));
   }
 
@@ -109,7 +109,7 @@ export class Authority {
     let last: string[] = [];
     let page = orders;
     for (let pages = 0; page !== undefined && pages < PAGES_MAX; pages++) {
-      const { value, next }: Resource = await this.post(page);
+      const { value, next }: AcmeResource = await this.post(page);
       const urls: unknown[] = Array.isArray(value["orders"]) ? value["orders"] : [];
       last = [...last, ...urls.filter((url) => typeof url === "string")].slice(-ORDERS_MAX);
       page = next;
@@ -129,7 +129,7 @@ export class Authority {
   }
 
   /** An account that the authority does not know is made again, with its old key. */
-  private async signed<T>(request: (client: Client, signer: Signer) => Promise<T>): Promise<T> {
+  private async signed<T>(request: (client: AcmeClient, signer: Signer) => Promise<T>): Promise<T> {
     const client = await this.client();
     try {
       return await request(client, (await this.account()).signer);
@@ -142,7 +142,7 @@ export class Authority {
     }
   }
 
-  private client(): Promise<Client> {
+  private client(): Promise<AcmeClient> {
     this.connected ??= this.connect().catch((error) => {
       this.connected = undefined;
       throw error;
@@ -150,10 +150,10 @@ export class Authority {
     return this.connected;
   }
 
-  private async connect(): Promise<Client> {
+  private async connect(): Promise<AcmeClient> {
     const { roots: path, directory } = this.config;
     const roots = path === undefined ? undefined : await requiredFile(path);
-    return new Client(directory, new Transport({ roots, signal: this.signal }), this.clock);
+    return new AcmeClient(directory, new Transport({ roots, signal: this.signal }), this.clock);
   }
 
   private account(): Promise<Account> {

@@ -8,7 +8,7 @@ import type { CertificateContents } from "../tls/tlsContents.js";
 import { namesIn, readState, writeState } from "./stateFiles.js";
 
 /** A certificate as it is kept: key and chain in one file, so that there is never one without the other. */
-export interface Kept extends KeyPair {
+export interface StoredCertificate extends KeyPair {
   readonly leaf: X509Certificate;
   readonly privateKey: KeyObject;
 }
@@ -33,12 +33,12 @@ const CHAIN_MAX = 10;
 export const CHAIN_CHARACTERS_MAX = 64 * 1024;
 
 /** @throws AcmeError `file` if it is there and cannot be read */
-export async function readCertificate(folder: string): Promise<Kept | undefined> {
+export async function readCertificate(folder: string): Promise<StoredCertificate | undefined> {
   return certificateIn((await readState(certificateFile(folder))) ?? "");
 }
 
 /** The content of such a file, if it is complete. */
-export function certificateIn(text: string): Kept | undefined {
+export function certificateIn(text: string): StoredCertificate | undefined {
   const key = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text)?.[0];
   return key === undefined ? undefined : parse(key, text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")));
 }
@@ -56,7 +56,7 @@ export const writeCertificate = (folder: string, { key, cert }: KeyPair): Promis
  * Key and chain, if they are whole and belong together. Other text between the certificates is left out: OpenSSL might
  * read more of it as a certificate than was checked here.
  */
-export function parse(key: string, text: string): Kept | undefined {
+export function parse(key: string, text: string): StoredCertificate | undefined {
   if (text.length > CHAIN_CHARACTERS_MAX) return undefined;
   const [leaf, ...issuers] = certificatesOf(text);
   if (leaf === undefined || issuers.includes(undefined) || issuers.length >= CHAIN_MAX) return undefined;
@@ -72,7 +72,7 @@ export function parse(key: string, text: string): Kept | undefined {
 }
 
 /** All that can be read, wanted or not. */
-export async function readCertificates(directory: string): Promise<Kept[]> {
+export async function readCertificates(directory: string): Promise<StoredCertificate[]> {
   const ids = await namesIn(join(directory, "certificates"));
   const kept = await Promise.all(
     ids.map((id) => readCertificate(folderOf(directory, id)).catch(() => undefined)),
@@ -86,13 +86,13 @@ export async function readCertificates(directory: string): Promise<Kept[]> {
  *
  * @param kept all that there are
  */
-export function standIn(kept: readonly Kept[], wanted: OrderedCertificate): Kept | undefined {
+export function standIn(kept: readonly StoredCertificate[], wanted: OrderedCertificate): StoredCertificate | undefined {
   const kind = wanted.keyType === "ecdsa-p256" ? "ec" : "rsa";
-  const covered = ({ leaf }: Kept): number => wanted.names.filter((name) => coversName(leaf, name)).length;
+  const covered = ({ leaf }: StoredCertificate): number => wanted.names.filter((name) => coversName(leaf, name)).length;
   const usable = kept.filter(
     (one) => one.privateKey.asymmetricKeyType === kind && coversName(one.leaf, wanted.names[0]!),
   );
   return usable.sort((a, b) => covered(b) - covered(a) || endOf(b) - endOf(a))[0];
 }
 
-const endOf = ({ leaf }: Kept): number => Date.parse(leaf.validTo);
+const endOf = ({ leaf }: StoredCertificate): number => Date.parse(leaf.validTo);

@@ -6,7 +6,7 @@ import {
   certificateFile,
   certificateIn,
   folderOf,
-  type Kept,
+  type StoredCertificate,
   readCertificate,
   writeCertificate,
 } from "./certificateFile.js";
@@ -27,7 +27,7 @@ export interface Copies {
 }
 
 /** A line for each copy that was taken or refused. Copies that the host already had are not listed. */
-export interface Outcome {
+export interface CopiesResult {
   readonly taken: readonly string[];
   readonly refused: readonly string[];
 }
@@ -62,7 +62,7 @@ export async function takeCopies(
   wanted: readonly OrderedCertificate[],
   message: unknown,
   now: number,
-): Promise<Outcome> {
+): Promise<CopiesResult> {
   const taken: string[] = [];
   const refused: string[] = [];
   const attempt = async (what: string, take: () => Promise<boolean>): Promise<void> => {
@@ -123,7 +123,7 @@ async function takeAccount(file: string, sent: string): Promise<boolean> {
   if (stored?.key !== undefined) return false;
   const key = usableKey(sent);
   if (key === undefined || !isOfType(key, "ecdsa-p256"))
-    throw new Refusal("its key is not an ECDSA P-256 key");
+    throw new CopyRefused("its key is not an ECDSA P-256 key");
   await writeJson(file, { key: keyPem(key) });
   return true;
 }
@@ -135,27 +135,27 @@ async function takeCertificate(
   now: number,
 ): Promise<boolean> {
   const found = certificateIn(sent);
-  if (found === undefined) throw new Refusal("it is not a complete certificate with the matching key");
+  if (found === undefined) throw new CopyRefused("it is not a complete certificate with the matching key");
   const here = await readCertificate(folder);
   const why = unusable(found, names, now, here);
-  if (why !== undefined) throw new Refusal(why);
-  if (!isOfType(found.privateKey, keyType)) throw new Refusal(`its key is not of the type ${keyType}`);
+  if (why !== undefined) throw new CopyRefused(why);
+  if (!isOfType(found.privateKey, keyType)) throw new CopyRefused(`its key is not of the type ${keyType}`);
   const { from, to } = timesOf(found);
   // Nothing would ever be newer.
-  if (from > now + HOUR_MS) throw new Refusal(`it is not valid before ${new Date(from).toISOString()}`);
+  if (from > now + HOUR_MS) throw new CopyRefused(`it is not valid before ${new Date(from).toISOString()}`);
   // The same certificate, or an older one: the other host will get the newer one.
   if (here !== undefined && timesOf(here).to > now && timesOf(here).from >= from) return false;
   if (livesTooLong(found, here))
-    throw new Refusal(`it is valid for more than ${LIFE_DAYS_MAX} days, until ${new Date(to).toISOString()}`);
+    throw new CopyRefused(`it is valid for more than ${LIFE_DAYS_MAX} days, until ${new Date(to).toISOString()}`);
   if (!(await isOfIssuer(found, here, authority)))
-    throw new Refusal(
+    throw new CopyRefused(
       "neither the issuer of the certificate that it would replace signed it, nor one of the authority's roots",
     );
   await writeCertificate(folder, found);
   return true;
 }
 
-const timesOf = ({ leaf }: Kept): { from: number; to: number } => ({
+const timesOf = ({ leaf }: StoredCertificate): { from: number; to: number } => ({
   from: Date.parse(leaf.validFrom),
   to: Date.parse(leaf.validTo),
 });
@@ -168,7 +168,7 @@ function isOfType({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, type: 
   );
 }
 
-class Refusal extends Error {}
+class CopyRefused extends Error {}
 
 const reasonOf = (error: unknown): string =>
   error instanceof AcmeError ? error.detail : (error as Error).message;

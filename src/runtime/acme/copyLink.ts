@@ -4,12 +4,12 @@ import { createConnection } from "node:net";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import * as z from "zod";
 import { Untrusted } from "../../model/untrusted.js";
-import { Places } from "../sockets/places.js";
+import { SocketPlaces } from "../sockets/places.js";
 import { SHARED_KEY_CONTEXT } from "../tls/tlsContexts.js";
-import type { Copies, Outcome } from "./copies.js";
+import type { Copies, CopiesResult } from "./copies.js";
 
 /** Which host, which other one, and the key that both have. */
-export interface Link {
+export interface CopyLink {
   /** This host's own address. */
   readonly own: string;
   /** The other host's. */
@@ -37,11 +37,11 @@ const VALUES_MAX = 10_000;
  * @returns ends listening, and all connections
  */
 export function listenForCopies(
-  { own, peer, port, key }: Link,
-  take: (message: unknown) => Promise<Outcome>,
+  { own, peer, port, key }: CopyLink,
+  take: (message: unknown) => Promise<CopiesResult>,
   keysDiffer: () => void,
 ): Promise<() => Promise<void>> {
-  const [unknown, known] = [new Places(UNKNOWN_MAX), new Places(KNOWN_MAX)];
+  const [unknown, known] = [new SocketPlaces(UNKNOWN_MAX), new SocketPlaces(KNOWN_MAX)];
   const server = createServer({
     ...SHARED_KEY_CONTEXT,
     handshakeTimeout: HANDSHAKE_MS,
@@ -77,17 +77,17 @@ const UNKNOWN_MAX = 64;
 /** The other host opens one at a time. */
 const KNOWN_MAX = 4;
 
-async function respond(socket: TLSSocket, take: (message: unknown) => Promise<Outcome>): Promise<void> {
+async function respond(socket: TLSSocket, take: (message: unknown) => Promise<CopiesResult>): Promise<void> {
   const message = await readLine(socket);
   socket.end(lineOf(await take(message)));
 }
 
 /** Sends copies to the other host. @throws if it does not respond, or not as it should; after the signal at once */
 export async function sendCopies(
-  { own, peer, port, key }: Link,
+  { own, peer, port, key }: CopyLink,
   copies: Copies,
   signal?: AbortSignal,
-): Promise<Outcome> {
+): Promise<CopiesResult> {
   const connection = createConnection({ host: peer, port, localAddress: own });
   const stop = (): void => void connection.destroy(new Error("portico stops"));
   signal?.addEventListener("abort", stop);
@@ -105,7 +105,7 @@ export async function sendCopies(
     });
     const response = readLine(socket);
     socket.write(lineOf(copies));
-    const { taken, refused } = (await response) as Partial<Outcome>;
+    const { taken, refused } = (await response) as Partial<CopiesResult>;
     return { taken: textsIn(taken), refused: textsIn(refused) };
   } finally {
     signal?.removeEventListener("abort", stop);

@@ -6,7 +6,7 @@ import { TSIG_ALGORITHMS, type TsigKey } from "../load/dnsFiles.js";
  * Existing codecs for Node support neither the class NONE, which removes a record, nor TSIG.
  */
 
-export type Change = "present" | "cleanup";
+export type TxtChange = "present" | "cleanup";
 
 export interface TxtRecord {
   readonly name: string;
@@ -27,7 +27,7 @@ const FUDGE_SECONDS = 300;
 /** Adds records to a zone, or removes these and no others of the same name. */
 export function updateMessage(
   zone: string,
-  change: Change,
+  change: TxtChange,
   records: readonly TxtRecord[],
   ttlSeconds: number,
 ): Buffer {

@@ -6,7 +6,7 @@ import { systemReason } from "../files/systemReason.js";
 import { checkProgram, FileRefused } from "../files/trustedFile.js";
 import { AcmeError } from "./acmeError.js";
 import type { AcmeHost } from "./acmeHost.js";
-import type { Change, TxtRecord } from "./dnsMessage.js";
+import type { TxtChange, TxtRecord } from "./dnsMessage.js";
 import type { DnsProvider, Proof } from "./dnsProvider.js";
 
 type ProgramConfig = DnsProofsOf<"program">;
@@ -32,7 +32,7 @@ export class DnsProgram implements DnsProvider {
    * All records are removed that can be, whatever became of the others, unless a call was killed: the next call would hang,
    * too.
    */
-  async write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
+  async write(change: TxtChange, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
     const { command, credentialFile } = this.config;
     await refuseUnsafe(command);
     const find = await credentials();
@@ -84,7 +84,7 @@ async function refuseUnsafe(command: string): Promise<void> {
   }
 }
 
-interface Outcome {
+interface ProgramResult {
   /** What went wrong; undefined if nothing did. */
   readonly why: string | undefined;
   /** The end of the program's output, on one line. */
@@ -97,7 +97,7 @@ function run(
   args: readonly string[],
   secret: string | undefined,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<ProgramResult> {
   const { PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } = process.env;
   const env = { PATH, LANG: "C.UTF-8", ...(secret === undefined ? {} : { PORTICO_CREDENTIAL_FILE: secret }) };
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
 import type { DnsProofsConfig } from "../../model/serving.js";
-import type { Change, TxtRecord } from "./dnsMessage.js";
+import type { TxtChange, TxtRecord } from "./dnsMessage.js";
 
 /** A name, and the value by which an authority knows that it is ours. */
 export interface Proof {
@@ -16,5 +16,5 @@ export interface DnsProvider {
   /** The records that the proofs need. */
   records(proofs: readonly Proof[]): Promise<TxtRecord[]>;
   /** Writing an existing record, or removing a missing one, is not a failure. */
-  write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void>;
+  write(change: TxtChange, records: readonly TxtRecord[], signal: AbortSignal): Promise<void>;
 }

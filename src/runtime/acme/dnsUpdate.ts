@@ -4,7 +4,7 @@ import { challengeName } from "../../model/serving.js";
 import { tsigKeyIn } from "../load/dnsFiles.js";
 import { AcmeError } from "./acmeError.js";
 import { requiredFile } from "./stateFiles.js";
-import { type Change, refusalIn, signed, type TxtRecord, updateMessage } from "./dnsMessage.js";
+import { type TxtChange, refusalIn, signed, type TxtRecord, updateMessage } from "./dnsMessage.js";
 import type { DnsProvider, Proof } from "./dnsProvider.js";
 
 /** Writes records by a signed update of their zone (RFC 2136). */
@@ -21,7 +21,7 @@ export class DnsUpdates implements DnsProvider {
     return Promise.resolve(proofs.map(({ name, value }) => ({ name: alias ?? challengeName(name), value })));
   }
 
-  async write(change: Change, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
+  async write(change: TxtChange, records: readonly TxtRecord[], signal: AbortSignal): Promise<void> {
     const { server, zone, keyFile, ttlSeconds } = this.config;
     const key = tsigKeyIn(await requiredFile(keyFile));
     if (key === undefined) throw new AcmeError("file", `${keyFile} is not a key as tsig-keygen writes it`);

@@ -1,10 +1,10 @@
 import { problem, type Result } from "../../model/serving.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
-import { Authority } from "./authority.js";
+import { AcmeAuthority } from "./authority.js";
 import {
   contentsOf,
   folderOf,
-  type Kept,
+  type StoredCertificate,
   readCertificate,
   readCertificates,
   standIn,
@@ -12,7 +12,7 @@ import {
 import { OpenChallenges } from "./challenges.js";
 import { type Clock, systemClock } from "./clock.js";
 import { type AcmeHost, type CertificateStatus, LEFT, type OrderedCertificate } from "./acmeHost.js";
-import { type Asked, ManagedCertificate } from "./managedCertificate.js";
+import { type OrderCallback, ManagedCertificate } from "./managedCertificate.js";
 
 export type * from "./acmeHost.js";
 export { temporaryCertificate } from "./x509.js";
@@ -30,7 +30,7 @@ export { temporaryCertificate } from "./x509.js";
  */
 export class AcmeEngine {
   private readonly managed = new Map<string, ManagedCertificate>();
-  private readonly authorities = new Map<string, Authority>();
+  private readonly authorities = new Map<string, AcmeAuthority>();
   private readonly challenges: OpenChallenges;
   private readonly stopping = new AbortController();
   /** Managed certificates that end, by id: the next one of the same id starts after it. */
@@ -51,7 +51,7 @@ export class AcmeEngine {
    */
   async stored(wanted: readonly OrderedCertificate[]): Promise<ReadonlyMap<string, CertificateContents>> {
     const found = new Map<string, CertificateContents>();
-    let all: Promise<readonly Kept[]> | undefined;
+    let all: Promise<readonly StoredCertificate[]> | undefined;
     for (const one of wanted) {
       const own = await readCertificate(folderOf(this.directory, one.id)).catch(() => undefined);
       const kept = own ?? standIn(await (all ??= readCertificates(this.directory)), one);
@@ -135,16 +135,16 @@ export class AcmeEngine {
   }
 
   /** Requests to one that ended get the response of the one in its place, if a changed config still wants it. */
-  private respond(id: string, asked: readonly Asked[]): void {
+  private respond(id: string, asked: readonly OrderCallback[]): void {
     const next = this.managed.get(id);
     for (const response of asked) response(next === undefined ? LEFT : next.renewNow());
   }
 
-  private authority({ authority: config, files }: OrderedCertificate): Authority {
+  private authority({ authority: config, files }: OrderedCertificate): AcmeAuthority {
     const key = JSON.stringify([config, files]);
     const known = this.authorities.get(key);
     if (known !== undefined) return known;
-    const made = new Authority(config, this.directory, this.clock, this.stopping.signal);
+    const made = new AcmeAuthority(config, this.directory, this.clock, this.stopping.signal);
     this.authorities.set(key, made);
     return made;
   }

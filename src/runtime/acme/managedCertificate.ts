@@ -2,12 +2,12 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../model/duration.js";
 import { join } from "node:path";
 import { printableName } from "../../model/printable.js";
 import { type AcmeError, acmeError } from "./acmeError.js";
-import type { Authority } from "./authority.js";
-import { certificateMark, contentsOf, folderOf, type Kept, readCertificate } from "./certificateFile.js";
+import type { AcmeAuthority } from "./authority.js";
+import { certificateMark, contentsOf, folderOf, type StoredCertificate, readCertificate } from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./acmeClient.js";
 import { type Clock } from "./clock.js";
-import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, OrderedCertificate } from "./acmeHost.js";
+import type { AcmeFailure, AcmeHost, CertificateStatus, OrderRefusal, OrderedCertificate } from "./acmeHost.js";
 import { Order } from "./order.js";
 import {
   afterClockChange,
@@ -28,7 +28,7 @@ import { renewalId } from "./x509.js";
 
 export interface ManagedCertificateOptions {
   readonly wanted: OrderedCertificate;
-  readonly authority: Authority;
+  readonly authority: AcmeAuthority;
   /** The state directory. */
   readonly directory: string;
   readonly challenges: OpenChallenges;
@@ -49,7 +49,7 @@ export class ManagedCertificate {
   private readonly folder: string;
   private readonly order: Order;
   private readonly stopping = new AbortController();
-  private kept: Kept | undefined;
+  private kept: StoredCertificate | undefined;
   /** Whether this host asks; undefined before it was looked at. */
   private asking: boolean | undefined;
   /** The certificate's file as it was read last. */
@@ -60,7 +60,7 @@ export class ManagedCertificate {
   private ordering = false;
   /** An order is on disk and continues at once. */
   private resuming = false;
-  private asked: Asked[] = [];
+  private asked: OrderCallback[] = [];
   private awake = new AbortController();
   private running: Promise<void> = Promise.resolve();
 
@@ -81,7 +81,7 @@ export class ManagedCertificate {
   }
 
   /** Leaves everything as it is, for its successor; resolves with the renewal requests that have no response yet. */
-  async stop(): Promise<Asked[]> {
+  async stop(): Promise<OrderCallback[]> {
     this.stopping.abort();
     this.awake.abort();
     await this.running;
@@ -89,7 +89,7 @@ export class ManagedCertificate {
   }
 
   /** Tries at once, whatever the schedule says; resolves with the failure, if there is one. */
-  renewNow(): Promise<Refusal | undefined> {
+  renewNow(): Promise<OrderRefusal | undefined> {
     return new Promise((resolve) => {
       this.asked.push(resolve);
       this.awake.abort();
@@ -276,7 +276,7 @@ export class ManagedCertificate {
     }
   }
 
-  private async ordered(): Promise<Kept> {
+  private async ordered(): Promise<StoredCertificate> {
     const { kept, history } = this;
     this.ordering = true;
     try {
@@ -366,25 +366,25 @@ export class ManagedCertificate {
     }
   }
 
-  private respond(refusal: Refusal | undefined): void {
+  private respond(refusal: OrderRefusal | undefined): void {
     for (const resolve of this.asked.splice(0)) resolve(refusal);
   }
 }
 
 /** Responds to a request for a certificate; `undefined` says that it was issued. */
-export type Asked = (response: Refusal | undefined | Promise<Refusal | undefined>) => void;
+export type OrderCallback = (response: OrderRefusal | undefined | Promise<OrderRefusal | undefined>) => void;
 
 const SLEEP_MOST_MS = 10 * MINUTE_MS;
 /** How long an address that has moved goes unnoticed, and a certificate that was copied. */
 const LOOK_MS = 5 * SECOND_MS;
 
-function validityOf({ leaf }: Kept): Validity {
+function validityOf({ leaf }: StoredCertificate): Validity {
   const { fingerprint256: fingerprint, validFrom, validTo } = leaf;
   return { fingerprint, notBefore: Date.parse(validFrom), notAfter: Date.parse(validTo) };
 }
 
 /** `Let's Encrypt R11` */
-function issuerOf({ leaf }: Kept): string {
+function issuerOf({ leaf }: StoredCertificate): string {
   const lines = leaf.issuer.split("\n");
   const part = (name: string): string | undefined =>
     lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);

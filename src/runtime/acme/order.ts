@@ -4,17 +4,17 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import type { AcmeHost, OrderedCertificate } from "./acmeHost.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
-import { type Authority, usableKey } from "./authority.js";
+import { type AcmeAuthority, usableKey } from "./authority.js";
 import {
   CHAIN_CHARACTERS_MAX,
   contentsOf,
-  type Kept,
+  type StoredCertificate,
   parse,
   readCertificate,
   writeCertificate,
 } from "./certificateFile.js";
 import type { OpenChallenge, OpenChallenges } from "./challenges.js";
-import type { Resource } from "./acmeClient.js";
+import type { AcmeResource } from "./acmeClient.js";
 import { type Clock } from "./clock.js";
 import {
   canonical,
@@ -44,7 +44,7 @@ interface Pending {
 
 export interface OrderOptions {
   readonly wanted: OrderedCertificate;
-  readonly authority: Authority;
+  readonly authority: AcmeAuthority;
   /** The folder in which the certificate is kept. */
   readonly folder: string;
   readonly challenges: OpenChallenges;
@@ -88,7 +88,7 @@ export class Order {
   }
 
   /** @throws AcmeError if the authority refuses; an order that can still become a certificate is kept */
-  async complete(replaced: Replaced): Promise<Kept> {
+  async complete(replaced: Replaced): Promise<StoredCertificate> {
     const { wanted, folder, authority } = this.options;
     try {
       const done = await this.finished();
@@ -107,7 +107,7 @@ export class Order {
   }
 
   /** The certificate was written, and then the process died. */
-  private async finished(): Promise<Kept | undefined> {
+  private async finished(): Promise<StoredCertificate | undefined> {
     const { folder } = this.options;
     this.pending ??= await this.read();
     const kept = await readCertificate(folder);
@@ -202,7 +202,7 @@ export class Order {
   }
 
   /** Proves every name. Resolves with the order when it is not pending any more. */
-  private async prove(url: string): Promise<Resource> {
+  private async prove(url: string): Promise<AcmeResource> {
     const { wanted, challenges, signal } = this.options;
     const order = await this.request(url);
     if (order.value["status"] !== "pending") return order;
@@ -221,7 +221,7 @@ export class Order {
     return this.poll(url, (status) => status !== "pending");
   }
 
-  private async openAuthorizations(order: Resource): Promise<OpenAuthorization[]> {
+  private async openAuthorizations(order: AcmeResource): Promise<OpenAuthorization[]> {
     const { authority, wanted } = this.options;
     const open: OpenAuthorization[] = [];
     const urls = urlsIn(order.value["authorizations"]);
@@ -258,7 +258,7 @@ export class Order {
   }
 
   /** The name of an authorization, as the config writes it. @throws OrderOver if the order does not have it */
-  private nameOf({ identifier, wildcard }: Resource["value"]): string {
+  private nameOf({ identifier, wildcard }: AcmeResource["value"]): string {
     const { value } = (identifier ?? {}) as { value?: unknown };
     // RFC 8555, 7.1.4: the identifier of a wildcard's is the domain.
     const asked = wildcard === true ? `*.${String(value)}` : value;
@@ -277,7 +277,7 @@ export class Order {
     throw new OrderOver(new AcmeError(first.code, first.detail, { subproblems: problems }));
   }
 
-  private async finalize(url: string, order: Resource): Promise<Resource> {
+  private async finalize(url: string, order: AcmeResource): Promise<AcmeResource> {
     const { wanted } = this.options;
     const { status } = order.value;
     if (status === "invalid") throw new OrderOver(errorOf(order));
@@ -294,7 +294,7 @@ export class Order {
     return done;
   }
 
-  private async fetch(order: Resource): Promise<Kept> {
+  private async fetch(order: AcmeResource): Promise<StoredCertificate> {
     const { authority, wanted } = this.options;
     const { body } = await authority.download(urlOf(order, "certificate"));
     const kept = parse(this.pending!.key, body);
@@ -306,19 +306,19 @@ export class Order {
   }
 
   /** Why a certificate cannot replace the current one; undefined if it can. */
-  async fault(kept: Kept): Promise<string | undefined> {
+  async fault(kept: StoredCertificate): Promise<string | undefined> {
     const { wanted, clock, unfit, folder } = this.options;
     const here = await readCertificate(folder);
     return unusable(kept, wanted.names, clock.now(), here) ?? unfit(contentsOf(wanted, kept));
   }
 
-  private request(url: string, payload?: unknown): Promise<Resource> {
+  private request(url: string, payload?: unknown): Promise<AcmeResource> {
     this.options.signal.throwIfAborted();
     return this.options.authority.post(url, payload);
   }
 
   /** Polls until the status is the expected one, as often as the authority permits. */
-  private async poll(url: string, isDone: (status: unknown) => boolean): Promise<Resource> {
+  private async poll(url: string, isDone: (status: unknown) => boolean): Promise<AcmeResource> {
     const { clock, signal } = this.options;
     const end = clock.elapsed() + POLL_MS;
     for (let pause = POLL_FIRST_MS; ; pause = Math.min(POLL_MOST_MS, pause * 2)) {

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
-import { problemOf, type Resource } from "./acmeClient.js";
+import { problemOf, type AcmeResource } from "./acmeClient.js";
 
 /** Reads the JSON of an order and its authorizations. Nothing in it can be relied on without a check. */
 
@@ -12,7 +12,7 @@ export interface OfferedChallenge {
   readonly error?: unknown;
 }
 
-export function challengesIn({ challenges }: Resource["value"]): OfferedChallenge[] {
+export function challengesIn({ challenges }: AcmeResource["value"]): OfferedChallenge[] {
   const list = Array.isArray(challenges) ? (challenges as Partial<OfferedChallenge>[]) : [];
   return list.filter(
     (one): one is OfferedChallenge =>
@@ -28,7 +28,7 @@ export const urlsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((url) => typeof url === "string") : [];
 
 /** @throws AcmeError `badResponse` if the order does not name it */
-export function urlOf({ value }: Resource, field: "finalize" | "certificate"): string {
+export function urlOf({ value }: AcmeResource, field: "finalize" | "certificate"): string {
   const url = value[field];
   if (typeof url === "string") return url;
   throw new AcmeError("badResponse", `the order has no ${field} that is a URL`);
@@ -36,7 +36,7 @@ export function urlOf({ value }: Resource, field: "finalize" | "certificate"): s
 
 /** Why a name was not proved, from its challenge. */
 export function refusalOf(
-  authorization: Resource["value"],
+  authorization: AcmeResource["value"],
   { name }: { readonly name: string },
 ): AcmeProblem {
   const errors = challengesIn(authorization).map(({ error }) => problemOf(error));
@@ -47,7 +47,7 @@ export function refusalOf(
   return { code: "unauthorized", detail: `the authorization is ${shown}`, name };
 }
 
-export function errorOf({ value }: Resource): AcmeError {
+export function errorOf({ value }: AcmeResource): AcmeError {
   const found = problemOf(value["error"]);
   if (found === undefined || found.code === "")
     return new AcmeError("serverInternal", "the order is invalid, and the authority does not say why");

@@ -13,7 +13,7 @@ const ORDERS = { most: 280, ms: 3 * HOUR_MS };
 const FAILED_VALIDATIONS = { most: 4, ms: HOUR_MS };
 const SAME_NAMES = { most: 4, ms: 7 * DAY_MS };
 
-interface Counted {
+interface CountedOrders {
   readonly orders: readonly number[];
   /** The failures of each name. */
   readonly failures: Readonly<Record<string, readonly number[]>>;
@@ -25,7 +25,7 @@ type Limit = typeof ORDERS;
 
 export class RateLimits {
   private readonly path: string;
-  private counted: Promise<Counted> | undefined;
+  private counted: Promise<CountedOrders> | undefined;
   /** Writes wait for each other, so that no count of two certificates at once is lost. */
   private readonly writes = new Queue();
 
@@ -85,16 +85,16 @@ export class RateLimits {
     });
   }
 
-  private read(): Promise<Counted> {
-    this.counted ??= readJson<Counted>(this.path).then((read) => ({
+  private read(): Promise<CountedOrders> {
+    this.counted ??= readJson<CountedOrders>(this.path).then((read) => ({
       orders: timesIn(read?.orders),
-      failures: Object(read?.failures) as Counted["failures"],
-      issued: Object(read?.issued) as Counted["issued"],
+      failures: Object(read?.failures) as CountedOrders["failures"],
+      issued: Object(read?.issued) as CountedOrders["issued"],
     }));
     return this.counted;
   }
 
-  private write(change: (counted: Counted) => Counted): Promise<void> {
+  private write(change: (counted: CountedOrders) => CountedOrders): Promise<void> {
     return this.writes.do(async () => {
       const changed = current(change(await this.read()), this.clock.now());
       this.counted = Promise.resolve(changed);
@@ -106,7 +106,7 @@ export class RateLimits {
 const sameNames = (names: readonly string[]): string => [...names].sort().join(" ");
 
 /** A host may be called `constructor`, which every object has. */
-const timesOf = (all: Counted["failures"], key: string): readonly number[] =>
+const timesOf = (all: CountedOrders["failures"], key: string): readonly number[] =>
   Object.hasOwn(all, key) ? timesIn(all[key]) : [];
 
 const timesIn = (value: unknown): readonly number[] =>
@@ -122,8 +122,8 @@ const within = (times: readonly number[], ms: number, now: number): number[] =>
   times.filter((at) => at > now - ms && at <= now + MINUTE_MS);
 
 /** Removes the entries that no limit counts any more. */
-function current({ orders, failures, issued }: Counted, now: number): Counted {
-  const each = (all: Counted["failures"], { ms }: Limit): Counted["failures"] =>
+function current({ orders, failures, issued }: CountedOrders, now: number): CountedOrders {
+  const each = (all: CountedOrders["failures"], { ms }: Limit): CountedOrders["failures"] =>
     Object.fromEntries(
       Object.entries(all)
         .map(([key, times]) => [key, within(timesIn(times), ms, now)] as const)

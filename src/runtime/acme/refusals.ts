@@ -63,7 +63,7 @@ function fixOf({ code, name, instance }: AcmeProblem, wanted: Wanted): string {
 }
 
 /** An authority may choose a type that every object has, such as `constructor`. */
-const wordsOf = (code: string): Words | undefined => (Object.hasOwn(WORDS, code) ? WORDS[code] : undefined);
+const wordsOf = (code: string): RefusalWords | undefined => (Object.hasOwn(WORDS, code) ? WORDS[code] : undefined);
 
 const portOf = ({ challenge }: Wanted): number => (challenge === "http-01" ? 80 : 443);
 
@@ -75,7 +75,7 @@ interface About {
   readonly instance: string | undefined;
 }
 
-interface Words {
+interface RefusalWords {
   /** What happened; undefined where the authority's words are enough. */
   what(port: number): string | undefined;
   fix(about: About): string;
@@ -93,7 +93,7 @@ const NOT_PROVED = new Set(["dns", "unauthorized", "incorrectResponse"]);
 const dnsCode = (code: string, { challenge }: Pick<Wanted, "challenge">): string =>
   challenge === "dns-01" && NOT_PROVED.has(code) ? "dnsProof" : code;
 
-const DNS_WORDS: Readonly<Record<string, Words>> = {
+const DNS_WORDS: Readonly<Record<string, RefusalWords>> = {
   dnsUpdate: {
     what: () => "the DNS record that proves the name cannot be written",
     fix: ({ wanted: { authority } }) =>
@@ -134,7 +134,7 @@ function alias({ name, wanted: { authority } }: About): string {
 /**
  * Words for the codes of RFC 8555, 6.7, RFC 9773, 7.4 and draft-ietf-acme-profiles, and for Portico's own, which come last.
  */
-const WORDS: Readonly<Record<string, Words>> = {
+const WORDS: Readonly<Record<string, RefusalWords>> = {
   ...DNS_WORDS,
   connection: {
     what: (port) => `the authority could not connect to port ${port}`,

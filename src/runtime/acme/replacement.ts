@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from "../../model/duration.js";
 import { coversName } from "../../model/certificateName.js";
-import type { Kept } from "./certificateFile.js";
+import type { StoredCertificate } from "./certificateFile.js";
 import { extendedKeyUsageAllowsServers, unknownCriticalExtension } from "./x509.js";
 
 /** Whether a certificate may take the place of another one: an authority and the other host of a pair are asked the same. */
@@ -15,10 +15,10 @@ const EARLY_MS = DAY_MS;
  *   gained by a certificate that begins tomorrow, or that ends within the hour until the next attempt
  */
 export function unusable(
-  issued: Kept,
+  issued: StoredCertificate,
   names: readonly string[],
   now: number,
-  here: Kept | undefined,
+  here: StoredCertificate | undefined,
 ): string | undefined {
   const { leaf } = issued;
   const missing = names.filter((name) => !coversName(leaf, name));

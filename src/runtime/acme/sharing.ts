@@ -5,11 +5,11 @@ import { stateOfAll } from "../load/fileWatch.js";
 import { systemReason } from "../files/systemReason.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, systemClock } from "./clock.js";
-import { copiedFiles, copiesOf, type Outcome, takeCopies } from "./copies.js";
-import { isOtherKey, isOtherProgram, type Link, listenForCopies, sendCopies } from "./copyLink.js";
+import { copiedFiles, copiesOf, type CopiesResult, takeCopies } from "./copies.js";
+import { isOtherKey, isOtherProgram, type CopyLink, listenForCopies, sendCopies } from "./copyLink.js";
 
 export interface SharingOptions {
-  readonly link: Link;
+  readonly link: CopyLink;
   /** The folder in which certificates by ACME are kept. */
   readonly directory: string;
   /** The certificates that the current config wants. */
@@ -105,7 +105,7 @@ export class CertificateSharing {
     return `not copied to ${peer}: ${reasonOf(error)}; retried every ${RETRY_MS / SECOND_MS} s${fix}`;
   }
 
-  private async take(message: unknown): Promise<Outcome> {
+  private async take(message: unknown): Promise<CopiesResult> {
     const { directory, link, wanted } = this.options;
     const outcome = await takeCopies(directory, await wanted(), message, this.clock.now());
     this.lines.write(outcome.taken.map((what) => `taken from ${link.peer}: ${what}`));

@@ -3,7 +3,7 @@ import { AcmeError } from "./acmeError.js";
 
 /** HTTPS as an authority gets it. */
 
-export type Response = HttpsResponse;
+export type AcmeResponse = HttpsResponse;
 
 export interface TransportOptions {
   /** PEM of the roots that are trusted; default: those that Node brings along. */
@@ -42,7 +42,7 @@ export class Transport {
     url: string,
     body?: string,
     makesNothing = body === undefined,
-  ): Promise<Response> {
+  ): Promise<AcmeResponse> {
     const { signal, headers: more, peer = "the authority" } = this.options;
     signal.throwIfAborted();
     if (!URL.canParse(url) || new URL(url).protocol !== "https:") {

@@ -84,13 +84,13 @@ export function renewalId(certificate: X509Certificate): string | undefined {
 }
 
 /** The values of a certificate: version, serial number and so on. Version 1 has none; no authority issues it. */
-const tbsValues = (certificate: X509Certificate): der.Value[] => {
+const tbsValues = (certificate: X509Certificate): der.DerValue[] => {
   const [whole] = der.values(certificate.raw);
   return der.values(der.values(whole!.content)[0]!.content);
 };
 
 /** The identifier of each extension, whether the extension is critical (if that is said), and its value. */
-function extensionsOf(certificate: X509Certificate): der.Value[][] {
+function extensionsOf(certificate: X509Certificate): der.DerValue[][] {
   const list = tbsValues(certificate).find(({ tag }) => tag === 0xa3);
   const all = list === undefined ? [] : der.values(der.values(list.content)[0]!.content);
   return all.map(({ content }) => der.values(content));

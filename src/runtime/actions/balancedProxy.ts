@@ -1,17 +1,17 @@
 import { ForwardingRules, type ProxiedRoute } from "../../model/serving.js";
 import { respondFailure } from "../dispatch/errorPages.js";
-import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
+import type { RouteAction, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
-import type { Refusal } from "../upstream/outage.js";
+import type { ConnectRefusal } from "../upstream/outage.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 import type { UpstreamServers } from "../upstream/upstreamServers.js";
 import { ProxiedExchange, RETRY_LATER } from "./proxy.js";
 import { Upgrades } from "./upgrades.js";
 
 /** Passes requests to one of several servers of an upstream. */
-export class BalancedProxyAction implements Action {
+export class BalancedProxyAction implements RouteAction {
   private readonly upgrades: Upgrades;
   /** The rules for each server, by the URL of the config that names the server. */
   private readonly byUrl = new Map<string, ForwardingRules>();
@@ -106,7 +106,7 @@ class BalancedExchange extends ProxiedExchange {
   }
 
   /** A server whose listen queue is full is not out: another server gets the request, or it waits, as for its session. */
-  protected override holds(refusal: Refusal, reason: string): boolean {
+  protected override holds(refusal: ConnectRefusal, reason: string): boolean {
     const moves = refusal === "busy" && this.servers.config.sticky === undefined;
     return (moves && this.goOn(reason)) || super.holds(refusal, reason);
   }

@@ -1,4 +1,4 @@
-import type { Action, RouteRuntime } from "../exchange/exchange.js";
+import type { RouteAction, RouteRuntime } from "../exchange/exchange.js";
 import {
   AccessGuards,
   type AccessLists,
@@ -170,7 +170,7 @@ function createAction(
   valueOf: (file: string) => string,
   requestIdField: string | undefined,
   askStatus: AskStatus,
-): Action {
+): RouteAction {
   const { action } = route;
   switch (action.type) {
     case "proxy": {

@@ -9,14 +9,14 @@ import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from ".
 import { explainDenial } from "../files/permissions.js";
 
 /** The target of a path: a file, a directory that was requested without its slash, or the reason for neither. */
-export type Found = FoundFile | { readonly kind: "directory" } | Failure;
+export type LookupResult = LookupFile | { readonly kind: "directory" } | LookupFailure;
 
-export interface FoundFile {
+export interface LookupFile {
   readonly kind: "file";
   readonly file: StaticFile;
 }
 
-export interface Failure {
+export interface LookupFailure {
   readonly kind: "failure";
   readonly status: 403 | 404 | 500 | 503;
   readonly level: ErrorLevel;
@@ -41,7 +41,7 @@ export class FileLookup {
   }
 
   /** @param rest path below the directory, empty or with `/` first, one char a byte; never throws */
-  async find(rest: string): Promise<Found> {
+  async find(rest: string): Promise<LookupResult> {
     if (!rest.endsWith("/")) return this.open(rest);
     for (const name of this.config.index) {
       const found = await this.open(rest + name);
@@ -56,7 +56,7 @@ export class FileLookup {
   }
 
   /** The file beside it that has its content encoded. */
-  findEncoded(file: StaticFile, coding: ContentCoding): Promise<Found> {
+  findEncoded(file: StaticFile, coding: ContentCoding): Promise<LookupResult> {
     return this.open(file.path.slice(this.directory.length) + CODING_SUFFIXES[coding], coding);
   }
 
@@ -134,7 +134,7 @@ export class FileLookup {
   }
 
   /** The same for a response: the descriptor goes to its owner. @returns why there is no descriptor */
-  async openDescribed(file: StaticFile, owner: DescriptorOwner): Promise<Failure | undefined> {
+  async openDescribed(file: StaticFile, owner: DescriptorOwner): Promise<LookupFailure | undefined> {
     try {
       const fd = await this.reopen(file);
       if (fd === undefined) return keepsBeingReplaced(file.path);
@@ -154,7 +154,7 @@ export class FileLookup {
     coding?: ContentCoding,
     attempts = ATTEMPTS_MAX,
     refused = false,
-  ): Promise<Found> {
+  ): Promise<LookupResult> {
     const path = this.directory + rest;
     const checkedAt = Date.now();
     let root: Awaited<ReturnType<typeof this.root>>;
@@ -170,7 +170,7 @@ export class FileLookup {
       const moved = (await this.root().catch(ignore)) !== root;
       return moved && attempts > 0 ? this.open(rest, coding, attempts - 1) : openFailure(path, failed);
     }
-    let found: Found | undefined;
+    let found: LookupResult | undefined;
     try {
       found = await this.judge(fd, path, rest, checkedAt, root, coding);
     } catch (error) {
@@ -198,7 +198,7 @@ export class FileLookup {
     checkedAt: number,
     root: string | undefined,
     coding: ContentCoding | undefined,
-  ): Promise<Found | undefined> {
+  ): Promise<LookupResult | undefined> {
     const stats = await fstat(fd, BIGINT);
     const real = await pathOfDescriptor(fd, path, stats);
     if (real === undefined) return undefined;
@@ -223,7 +223,7 @@ export class FileLookup {
     path: string,
     rest: string,
     root: string | undefined,
-  ): Promise<Failure | "moved" | undefined> {
+  ): Promise<LookupFailure | "moved" | undefined> {
     const straight = belowDirectory(root ?? this.directory) + rest.replace(/\/$/, "");
     const isStraight = real === straight || (straight === "" && real === "/");
     const refused = isStraight || root === undefined ? undefined : this.linkRefusal(real, path, root);
@@ -235,7 +235,7 @@ export class FileLookup {
   }
 
   /** Why a path through links is not allowed, by the route's rule for symbolic links. */
-  private linkRefusal(real: string, path: string, root: string): Failure | undefined {
+  private linkRefusal(real: string, path: string, root: string): LookupFailure | undefined {
     if (this.config.symlinks === "never")
       return failure(403, "error", `"${shown(path)}" leads through a symbolic link, and symlinks is "never"`);
     if (real === root || real.startsWith(`${belowDirectory(root)}/`)) return undefined;
@@ -244,7 +244,7 @@ export class FileLookup {
   }
 
   /** The real path of the directory, without links; undefined if links may lead anywhere. */
-  private async root(): Promise<string | undefined | Failure> {
+  private async root(): Promise<string | undefined | LookupFailure> {
     if (this.config.symlinks === "anywhere") return undefined;
     const followed = await followOwnLinks(this.directory === "" ? "/" : this.directory);
     if ("real" in followed) return followed.real;
@@ -303,17 +303,17 @@ async function readWhole(fd: number, size: number): Promise<Buffer | undefined> 
 }
 
 /** The response for a device, a FIFO, a socket. */
-function notRegular(path: string): Failure {
+function notRegular(path: string): LookupFailure {
   return failure(404, "crit", `"${shown(path)}" is not a regular file`);
 }
 
 /** The response for a file that is another one each time it is looked at: a client may try again. */
-function keepsBeingReplaced(path: string): Failure {
+function keepsBeingReplaced(path: string): LookupFailure {
   return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
 }
 
 /** The response for a file that cannot be opened. */
-export async function openFailure(path: string, error: NodeJS.ErrnoException): Promise<Failure> {
+export async function openFailure(path: string, error: NodeJS.ErrnoException): Promise<LookupFailure> {
   const message = `open() "${shown(path)}" failed ${systemReason(error)}`;
   switch (error.code) {
     case "ENOENT":
@@ -339,6 +339,6 @@ export async function openFailure(path: string, error: NodeJS.ErrnoException): P
   }
 }
 
-function failure(status: Failure["status"], level: ErrorLevel, message: string): Failure {
+function failure(status: LookupFailure["status"], level: ErrorLevel, message: string): LookupFailure {
   return { kind: "failure", status, level, message };
 }

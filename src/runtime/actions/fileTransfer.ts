@@ -1,9 +1,9 @@
 import fs from "node:fs";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import { spent } from "../sockets/memory.js";
-import type { Exchange, Holder } from "../exchange/exchange.js";
+import type { Exchange, ExchangeHolder } from "../exchange/exchange.js";
 import { tally } from "../exchange/tally.js";
-import type { DescriptorOwner, Failure } from "./fileLookup.js";
+import type { DescriptorOwner, LookupFailure } from "./fileLookup.js";
 import type { ByteRange, Segment } from "./ranges.js";
 
 /**
@@ -15,7 +15,7 @@ import type { ByteRange, Segment } from "./ranges.js";
  * second buffer would save no time, and would push the first out of the processor's cache. The client's pace
  * (`sendPace.ts`) decides how much is read at once: thousands of clients that do not read cost little.
  */
-export class FileTransfer implements Holder, DescriptorOwner, Guarded {
+export class FileTransfer implements ExchangeHolder, DescriptorOwner, Guarded {
   /** Undefined before it is open and after it is closed. */
   private fd: number | undefined = undefined;
   private index = 0;
@@ -37,13 +37,13 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
     private readonly exchange: Exchange,
     private readonly segments: readonly Segment[],
     private sendHead: (() => void) | undefined,
-    private readonly onFailure: (failure: Failure | Error) => void,
+    private readonly onFailure: (failure: LookupFailure | Error) => void,
   ) {
     this.longest = segments.reduce((most, s) => ("start" in s ? Math.max(most, s.end - s.start) : most), 0);
   }
 
   /** @param open opens the file and gives it to its owner, or says why that cannot be done */
-  start(open: (owner: DescriptorOwner) => Promise<Failure | undefined>): void {
+  start(open: (owner: DescriptorOwner) => Promise<LookupFailure | undefined>): void {
     if (!this.exchange.hold(this)) return;
     open(this).then(
       (failure) => guarded(this, () => this.opened(failure)),
@@ -57,7 +57,7 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
     if (this.over) this.close();
   }
 
-  private opened(failure: Failure | undefined): void {
+  private opened(failure: LookupFailure | undefined): void {
     if (this.over) return;
     if (failure === undefined) this.advance();
     else this.fail(failure);
@@ -127,7 +127,7 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
     this.exchange.end();
   }
 
-  private fail(failure: Failure | Error): void {
+  private fail(failure: LookupFailure | Error): void {
     this.stop();
     this.onFailure(failure);
   }

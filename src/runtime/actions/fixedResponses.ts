@@ -2,10 +2,10 @@ import type { ActionOf } from "../../model/index.js";
 import { hostAsked, redirectLocation } from "../../model/serving.js";
 import { respondFailure, sendPage } from "../dispatch/errorPages.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
-import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
+import type { RouteAction, Exchange, HeaderList } from "../exchange/exchange.js";
 
 /** Responds to every method with a fixed status and body. */
-export class RespondAction implements Action {
+export class RespondAction implements RouteAction {
   private readonly status: number;
   private readonly reason: string;
   private readonly headers: HeaderList;
@@ -34,7 +34,7 @@ export class RespondAction implements Action {
 }
 
 /** Sends the client to another scheme, host, port or path (decisions 1.5: port 80 in TLS mode). */
-export class RedirectAction implements Action {
+export class RedirectAction implements RouteAction {
   constructor(
     private readonly config: ActionOf<"redirect">,
     private readonly below: string,

@@ -7,19 +7,19 @@ import {
   type ProxiedRoute,
 } from "../../model/serving.js";
 import { respondFailure } from "../dispatch/errorPages.js";
-import type { Action, BodySink, Exchange, HeaderList } from "../exchange/exchange.js";
+import type { RouteAction, BodySink, Exchange, HeaderList } from "../exchange/exchange.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { ConnectionOpener, UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
 import { clientConnection } from "../upstream/keptConnections.js";
-import type { Refusal } from "../upstream/outage.js";
+import type { ConnectRefusal } from "../upstream/outage.js";
 import type { ConnectionTaker } from "../upstream/connectionTaker.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 import { Tunnel, WebSocketTunnel } from "./tunnel.js";
 import { Upgrades } from "./upgrades.js";
 
 /** Passes requests to an upstream and its responses back, streaming both ways (decisions 4.1). */
-export class ProxyAction implements Action {
+export class ProxyAction implements RouteAction {
   private readonly rules: ForwardingRules;
   private readonly upgrades: Upgrades;
 
@@ -304,7 +304,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   /** @returns whether it waits for another connection, or has been refused */
-  protected holds(refusal: Refusal, reason: string): boolean {
+  protected holds(refusal: ConnectRefusal, reason: string): boolean {
     return this.pool.hold(this, refusal, reason);
   }
 

@@ -1,13 +1,13 @@
 import type { RouteConfig } from "../../model/index.js";
 import { isFileMethod, withSlash } from "../../model/serving.js";
 import { sendPage } from "../dispatch/errorPages.js";
-import type { Action, Exchange } from "../exchange/exchange.js";
+import type { RouteAction, Exchange } from "../exchange/exchange.js";
 
 /** Leads browsers from the path of a route to the path with a slash, and hands all other requests to its action. */
-export class SlashRedirect implements Action {
+export class SlashRedirect implements RouteAction {
   constructor(
     private readonly route: RouteConfig,
-    private readonly action: Action,
+    private readonly action: RouteAction,
   ) {}
 
   handle(exchange: Exchange): void {

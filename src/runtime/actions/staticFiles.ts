@@ -9,12 +9,12 @@ import {
   withSlash,
 } from "../../model/serving.js";
 import { respondError, respondFailure, sendPage } from "../dispatch/errorPages.js";
-import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
+import type { RouteAction, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { systemReason } from "../files/systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
 import { FileCache, type StaticFile } from "./fileCache.js";
-import { type Failure, FileLookup, type Found } from "./fileLookup.js";
+import { type LookupFailure, FileLookup, type LookupResult } from "./fileLookup.js";
 import { FileTransfer } from "./fileTransfer.js";
 import { shown } from "../files/pathText.js";
 import { byteLength, contentRange, multipart, parseRange, type Segment } from "./ranges.js";
@@ -31,7 +31,7 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
  * The check is a system call that waits for the disk, as in nginx: a directory on a network file system that hangs
  * blocks the worker.
  */
-export class StaticFilesAction implements Action {
+export class StaticFilesAction implements RouteAction {
   private readonly cache = new FileCache();
   private readonly lookup: FileLookup;
   private readonly codings: readonly ContentCoding[];
@@ -58,15 +58,15 @@ export class StaticFilesAction implements Action {
   /** @param attempts how often the file may still change between its lookup and its opening */
   private handleSlowly(exchange: Exchange, attempts: number): void {
     const { path } = exchange.request;
-    const find = (): Promise<Found> => this.find(path);
+    const find = (): Promise<LookupResult> => this.find(path);
     this.lookFor(exchange, path, find, (found) => this.respondFound(exchange, found, attempts));
   }
 
   private lookFor(
     exchange: Exchange,
     key: string,
-    find: () => Promise<Found>,
-    then: (found: Found) => void,
+    find: () => Promise<LookupResult>,
+    then: (found: LookupResult) => void,
   ): void {
     void this.look(key, find).then(
       (found) =>
@@ -78,7 +78,7 @@ export class StaticFilesAction implements Action {
     );
   }
 
-  private respondFound(exchange: Exchange, found: Found, attempts: number): void {
+  private respondFound(exchange: Exchange, found: LookupResult, attempts: number): void {
     if (found.kind === "file") return this.respond(exchange, found.file, attempts);
     if (found.kind === "directory") return this.respondDirectory(exchange);
     report(exchange, found.level, found.message);
@@ -90,14 +90,14 @@ export class StaticFilesAction implements Action {
    * A request that comes during a lookup may follow a change that the lookup missed: all such requests share the next
    * one.
    */
-  private look(key: string, find: () => Promise<Found>): Promise<Found> {
+  private look(key: string, find: () => Promise<LookupResult>): Promise<LookupResult> {
     const running = this.looks.get(key);
     if (running === undefined) return this.beginLook(key, find);
-    const again = (): Promise<Found> => this.beginLook(key, find);
+    const again = (): Promise<LookupResult> => this.beginLook(key, find);
     return (running.next ??= running.found.then(again, again));
   }
 
-  private beginLook(key: string, find: () => Promise<Found>): Promise<Found> {
+  private beginLook(key: string, find: () => Promise<LookupResult>): Promise<LookupResult> {
     const look: Look = { found: this.refresh(key, find), next: undefined };
     this.looks.set(key, look);
     const over = (): void => {
@@ -107,7 +107,7 @@ export class StaticFilesAction implements Action {
     return look.found;
   }
 
-  private async refresh(key: string, find: () => Promise<Found>): Promise<Found> {
+  private async refresh(key: string, find: () => Promise<LookupResult>): Promise<LookupResult> {
     const known = this.cache.get(key);
     if (known !== undefined) {
       const now = Date.now();
@@ -122,7 +122,7 @@ export class StaticFilesAction implements Action {
     return found;
   }
 
-  private async find(path: string): Promise<Found> {
+  private async find(path: string): Promise<LookupResult> {
     const rest = restBelow(this.route, path);
     if (rest === undefined) {
       const message = `"${shown(path)}" is beside "${this.route.path}", not below it`;
@@ -153,7 +153,7 @@ export class StaticFilesAction implements Action {
       this.cache.delete(key);
       return this.respondEncoded(exchange, original, others, attempts);
     }
-    const find = (): Promise<Found> => this.lookup.findEncoded(original, coding);
+    const find = (): Promise<LookupResult> => this.lookup.findEncoded(original, coding);
     this.lookFor(exchange, key, find, (found) => {
       if (found.kind === "file") return this.respondWith(exchange, found.file, attempts);
       if (found.kind === "failure") report(exchange, found.level, found.message);
@@ -237,7 +237,7 @@ export class StaticFilesAction implements Action {
     sendHead: () => void,
     attempts: number,
   ): void {
-    const failed = (failure: Failure | Error): void => {
+    const failed = (failure: LookupFailure | Error): void => {
       if (!("kind" in failure)) sendingFailed(exchange, file, failure);
       // A new lookup will find out why (gone, unreadable, too many open files).
       else if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
@@ -260,8 +260,8 @@ function sendingFailed(exchange: Exchange, { path }: StaticFile, error: Error): 
 
 /** A lookup of a path, and the next one, for requests that came in the meantime. */
 interface Look {
-  readonly found: Promise<Found>;
-  next: Promise<Found> | undefined;
+  readonly found: Promise<LookupResult>;
+  next: Promise<LookupResult> | undefined;
 }
 
 const ALLOW = { headers: ["Allow", "GET, HEAD"] };

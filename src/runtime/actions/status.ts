@@ -1,6 +1,6 @@
 import { type ActionOf, type RouteConfig, withinRanges } from "../../model/serving.js";
 import { respondError } from "../dispatch/errorPages.js";
-import type { Action, Exchange } from "../exchange/exchange.js";
+import type { RouteAction, Exchange } from "../exchange/exchange.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { guarded } from "../sockets/guarded.js";
 import { isOwnHost, OTHER_HOST } from "../status/ownHost.js";
@@ -10,7 +10,7 @@ import { type AskStatus, partOfQuery, STATUS_FIELDS, type StatusResponse } from 
  * Shows the status to clients that may see it. The master makes the response, and repeats a recent one for frequent
  * requests (`supervisor/servedOverview.ts`).
  */
-export class StatusAction implements Action {
+export class StatusAction implements RouteAction {
   private readonly isAllowed: (address: string) => boolean;
 
   constructor(

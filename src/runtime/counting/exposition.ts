@@ -31,7 +31,7 @@ function metricOf(key: FamilyKey, family: Family, series: readonly Series[], ope
   const values = series
     // Another release may have other bounds.
     .filter((one) => one.values.length === sizeOf(key))
-    .flatMap((one): readonly Sample[] => {
+    .flatMap((one): readonly MetricSample[] => {
       const named = namedLabels(labels, one);
       return bounds === undefined
         ? [{ metricName: undefined, labels: named, value: one.values[0]! / scale }]
@@ -40,7 +40,7 @@ function metricOf(key: FamilyKey, family: Family, series: readonly Series[], ope
   return { name, help, type, values, aggregator: "first" };
 }
 
-interface Sample {
+interface MetricSample {
   /** Undefined for the name of the metric. */
   readonly metricName: string | undefined;
   readonly labels: Readonly<Record<string, string | number>>;
@@ -53,7 +53,7 @@ function histogram(
   values: readonly number[],
   bounds: readonly number[],
   scale: number,
-): Sample[] {
+): MetricSample[] {
   let count = 0;
   const buckets = [...bounds, Infinity].map((bound, i) => {
     count += values[i]!;

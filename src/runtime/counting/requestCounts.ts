@@ -10,7 +10,7 @@ export interface Transferred {
 }
 
 /** The counted properties of an exchange that is over. */
-export interface Counted extends Transferred {
+export interface CountedExchange extends Transferred {
   readonly request: { readonly method: string; readonly receivedAt: number };
   readonly client: { readonly scheme: "http" | "https" };
   readonly status: number;
@@ -53,7 +53,7 @@ export class RequestCounts {
   }
 
   /** An exchange is over. @param now by `performance.now()` */
-  over(exchange: Counted, now: number): void {
+  over(exchange: CountedExchange, now: number): void {
     this.progress(exchange);
     const { request, client, status, headMs, errorToken } = exchange;
     const ofMethod = methodIndex(request.method) * 2 + (client.scheme === "https" ? 1 : 0);
@@ -84,7 +84,7 @@ export class RequestCounts {
     return at;
   }
 
-  private durationAt(key: number, { request, client, status }: Counted): number {
+  private durationAt(key: number, { request, client, status }: CountedExchange): number {
     const { server, route } = this.place;
     const folded = foldedStatus(status, this.isRegistered);
     // Statuses that are counted as one have one place.

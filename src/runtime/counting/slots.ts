@@ -8,7 +8,7 @@ export class Slots {
   /** The array is replaced as it grows: places stay, so hold a place, and not the array. */
   values = new Float64Array(INITIAL);
   private said = new Float64Array(INITIAL);
-  private readonly series: Placed[] = [];
+  private readonly series: PlacedSeries[] = [];
   private used = 0;
 
   /** The place of the first number of a new series. */
@@ -65,7 +65,7 @@ export class Slots {
 
 const INITIAL = 512;
 
-interface Placed {
+interface PlacedSeries {
   readonly family: FamilyKey;
   readonly labels: readonly string[];
   readonly at: number;

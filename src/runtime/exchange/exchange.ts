@@ -146,13 +146,13 @@ export interface Holdable {
    * @returns false if it is released: then nothing may be acquired
    * @throws if another holds for it: an exchange has one holder at a time
    */
-  hold(holder: Holder): boolean;
+  hold(holder: ExchangeHolder): boolean;
   /** The holder has given back everything and is not called any more. */
-  letGo(holder: Holder): void;
+  letGo(holder: ExchangeHolder): void;
 }
 
 /** Works on an exchange for its action, and holds what it needs for that: a file, a connection, a place in a queue. */
-export interface Holder {
+export interface ExchangeHolder {
   /** `sendData`, which had returned false, may continue. */
   onDrain(): void;
   /** The tunnel should be closed in an orderly way. */
@@ -224,7 +224,7 @@ export interface BodySink {
 }
 
 /** What responds to the requests of one route. */
-export interface Action {
+export interface RouteAction {
   handle(exchange: Exchange): void;
 }
 
@@ -232,7 +232,7 @@ export interface Action {
 export interface RouteRuntime {
   readonly config: RouteConfig;
   readonly server: VirtualServerConfig;
-  readonly action: Action;
+  readonly action: RouteAction;
   /** Judges the clients; undefined if everyone may come in. */
   readonly guard: RouteGuard | undefined;
   /** Rules of the config for fields of its responses; undefined if there are none. */

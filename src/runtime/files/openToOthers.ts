@@ -17,7 +17,7 @@ import { wayTo } from "./trustedPath.js";
 export type Closed = "moved" | { readonly why: string };
 
 /** How a file was reached. Through a link, the advice must not open its target. */
-export type Way = "straight" | "link";
+export type FileWay = "straight" | "link";
 
 /**
  * Judges an open file or directory by its real path and its state.
@@ -32,7 +32,7 @@ export type Way = "straight" | "link";
 export async function closedToOthers(
   real: string,
   opened: BigIntStats,
-  way: Way,
+  way: FileWay,
   root: string,
 ): Promise<Closed | undefined> {
   const places = await ownPlaces();
@@ -58,7 +58,7 @@ const OTHERS_ENTER = 0o1n;
 const BIGINT = { bigint: true } as const;
 const BIGINT_IF_THERE = { bigint: true, throwIfNoEntry: false } as const;
 
-function lacks(kind: "file" | "directory", path: string, mode: bigint, way: Way): Closed {
+function lacks(kind: "file" | "directory", path: string, mode: bigint, way: FileWay): Closed {
   const [right, grant] = kind === "file" ? (["read", "o+r"] as const) : (["execute", "o+rx"] as const);
   const advice =
     way === "link"
@@ -101,16 +101,16 @@ const OWN_DIRECTORIES = [
 ];
 
 /** The places of which nothing is sent: by name, by the directory itself (bind mounts), and whole file systems. */
-class Places {
+class HiddenPlaces {
   private readonly inodes = new Map<string, string>();
   private readonly devices = new Map<bigint, string>();
 
   private constructor(private readonly names: readonly string[]) {}
 
-  static async look(env: NodeJS.ProcessEnv): Promise<Places> {
+  static async look(env: NodeJS.ProcessEnv): Promise<HiddenPlaces> {
     const own = OWN_DIRECTORIES.flatMap((name) => (env[name] ?? "").split(delimiter));
     const names = [...KERNEL, ...SECRETS, ...own.filter((path) => path.startsWith("/") && path !== "/")];
-    const places = new Places(names);
+    const places = new HiddenPlaces(names);
     await Promise.all(names.map((name) => places.add(name).catch(() => undefined)));
     return places;
   }
@@ -143,23 +143,23 @@ const identity = ({ dev, ino }: Inode): string => `${dev}:${ino}`;
 
 /** Places come and go: a reload makes the directory of renewed credentials. */
 const PLACES_MS = 1_000;
-let known: { readonly places: Promise<Places>; readonly at: number } | undefined;
+let known: { readonly places: Promise<HiddenPlaces>; readonly at: number } | undefined;
 
-function ownPlaces(): Promise<Places> {
+function ownPlaces(): Promise<HiddenPlaces> {
   const now = performance.now();
   if (known === undefined || now - known.at >= PLACES_MS)
-    known = { places: Places.look(process.env), at: now };
+    known = { places: HiddenPlaces.look(process.env), at: now };
   return known.places;
 }
 
 /** The real path of a path of the config, or the link on it that is not followed. */
-export type Followed = { readonly real: string } | { readonly link: string };
+export type FollowedPath = { readonly real: string } | { readonly link: string };
 
 /**
  * Follows a path of the config: only links that root or the proxy's own user made, in directories that nobody else can
  * change. Another user could have any file of the proxy sent by such a link.
  */
-export async function followOwnLinks(path: string): Promise<Followed> {
+export async function followOwnLinks(path: string): Promise<FollowedPath> {
   const real = (await realpath(fsPath(path), "buffer")).toString("latin1");
   if (real === path) return { real };
   const way = await wayTo(path, "moved-link");

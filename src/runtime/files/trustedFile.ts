@@ -4,7 +4,7 @@ import { posix } from "node:path";
 import { printableValue } from "../../model/printable.js";
 import type { ProblemCode } from "../../model/problem.js";
 import { fsPath } from "./pathText.js";
-import { isTrusted, type Way, wayTo, wayToSync } from "./trustedPath.js";
+import { isTrusted, type ResolvedWay, wayTo, wayToSync } from "./trustedPath.js";
 
 /**
  * Opens every file that a config, a deployment or a state directory names. Nothing else in the processes with secrets
@@ -23,7 +23,7 @@ import { isTrusted, type Way, wayTo, wayToSync } from "./trustedPath.js";
  * How a path is judged. `named`: by a config, a deployment or a unit. `operator`: given to a command by the user that
  * runs the command, who could read the file by other means; only kind and size are checked.
  */
-export type NamedBy = "named" | "operator";
+export type PathSource = "named" | "operator";
 
 /** Why a file is not used. The message continues the path. */
 export class FileRefused extends Error {
@@ -43,7 +43,7 @@ export const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface ReadOptions {
   /** @default "named" */
-  readonly by?: NamedBy;
+  readonly by?: PathSource;
   /** @default FILE_BYTES_MAX */
   readonly bytesMax?: number;
 }
@@ -113,7 +113,7 @@ export function openLog(path: string, make: (path: Buffer) => number): number {
 }
 
 /** Undefined if it was rotated, or if another worker was faster. */
-function openedLog(way: Way, make: (path: Buffer) => number): number | undefined {
+function openedLog(way: ResolvedWay, make: (path: Buffer) => number): number | undefined {
   const path = fsPath(way.path);
   try {
     return openSync(path, APPEND);
@@ -176,20 +176,20 @@ const bytesOf = (path: string): string => Buffer.from(posix.resolve(path), "utf8
 
 const isRoot = (): boolean => process.geteuid?.() === 0;
 
-const operatorsWay = async (path: string): Promise<Way> => ({
+const operatorsWay = async (path: string): Promise<ResolvedWay> => ({
   path: bytesOf(path),
   found: await stat(path),
   stopped: false,
 });
 
 /** Nothing if a file was there, and is not any more. */
-function unlessReplaced({ found }: Way, error: NodeJS.ErrnoException): undefined {
+function unlessReplaced({ found }: ResolvedWay, error: NodeJS.ErrnoException): undefined {
   if (found === undefined || !["ENOENT", "ELOOP"].includes(error.code!)) throw error;
   return undefined;
 }
 
 /** Whether the file that was opened is the one at the end of the way. */
-const isSame = ({ found }: Way, { dev, ino, uid }: Stats): boolean =>
+const isSame = ({ found }: ResolvedWay, { dev, ino, uid }: Stats): boolean =>
   found?.dev === dev && found.ino === ino && found.uid === uid;
 
 const moved = (): FileRefused =>
@@ -230,7 +230,7 @@ function kindOf(found: Stats): string {
 }
 
 /** @param strictly whether another user may change no component; otherwise only links of others are refused */
-function refuse(way: Way, strictly: boolean): void {
+function refuse(way: ResolvedWay, strictly: boolean): void {
   const { change, found, missingIn, stopped } = way;
   if (stopped || (strictly && change !== undefined)) throw untrusted(way);
   if (strictly && missingIn !== undefined) {
@@ -240,7 +240,7 @@ function refuse(way: Way, strictly: boolean): void {
   if (found !== undefined) refuseKind(found);
 }
 
-function untrusted({ change }: Way): FileRefused {
+function untrusted({ change }: ResolvedWay): FileRefused {
   const { at, owner, mode, why, by } = change!;
   const component = shownPath(at);
   const seen = ownerAndMode(owner, mode);

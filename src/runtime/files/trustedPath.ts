@@ -13,7 +13,7 @@ import { fsPath } from "./pathText.js";
  */
 
 /** A component that a user may change who is neither root nor the user of this process. */
-export interface Change {
+export interface ChangeableComponent {
   readonly at: string;
   readonly owner: number;
   readonly mode: number;
@@ -24,13 +24,13 @@ export interface Change {
 }
 
 /** A path as far as it was followed. */
-export interface Way {
+export interface ResolvedWay {
   /** The resolved part, and the rest as it was named. */
   readonly path: string;
   /** The object at the end; undefined if there is none, or if the way stopped. */
   readonly found?: Stats;
   /** The first component that another user may change; for a way that stopped, where it did. */
-  readonly change?: Change;
+  readonly change?: ChangeableComponent;
   /** Whether the way was not followed to its end: it leads on only by the word of another user. */
   readonly stopped: boolean;
   /** The link that stopped the way. */
@@ -46,24 +46,24 @@ export interface Way {
 export type Stop = "change" | "moved-link" | "foreign";
 
 /** Follows a path. */
-export async function wayTo(path: string, stop: Stop = "foreign"): Promise<Way> {
+export async function wayTo(path: string, stop: Stop = "foreign"): Promise<ResolvedWay> {
   const steps = walk(path, stop);
   for (let step = steps.next(); ; step = steps.next(await look(step.value))) if (step.done) return step.value;
 }
 
 /** The same for code that cannot wait. */
-export function wayToSync(path: string): Way {
+export function wayToSync(path: string): ResolvedWay {
   const steps = walk(path, "foreign");
   for (let step = steps.next(); ; step = steps.next(lookSync(step.value))) if (step.done) return step.value;
 }
 
-interface Seen {
+interface SeenComponent {
   readonly stats: Stats;
   /** The target of a link. */
   readonly target?: string;
 }
 
-interface Directory {
+interface PathDirectory {
   readonly path: string;
   readonly sticky: boolean;
   readonly dev: number | undefined;
@@ -71,14 +71,14 @@ interface Directory {
 
 const LINKS_MAX = 40;
 
-function* walk(path: string, stop: Stop): Generator<string, Way, Seen | undefined> {
+function* walk(path: string, stop: Stop): Generator<string, ResolvedWay, SeenComponent | undefined> {
   const rest = path.split("/").filter(isName);
-  let top: Directory = { path: "/", sticky: false, dev: undefined };
+  let top: PathDirectory = { path: "/", sticky: false, dev: undefined };
   let within = top;
   // The top itself is looked at first.
   rest.unshift(top.path);
   let links = 0;
-  let change: Change | undefined;
+  let change: ChangeableComponent | undefined;
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     const here = posix.join(within.path, name);
     const remaining = { path: posix.join(here, ...rest), stopped: false, ...changed(change) };
@@ -114,8 +114,8 @@ function* walk(path: string, stop: Stop): Generator<string, Way, Seen | undefine
 
 function isStopped(
   stop: Stop,
-  here: Change | undefined,
-  first: Change | undefined,
+  here: ChangeableComponent | undefined,
+  first: ChangeableComponent | undefined,
   isLink: boolean,
 ): boolean {
   if (stop === "change") return here !== undefined;
@@ -124,9 +124,9 @@ function isStopped(
 }
 
 const isName = (name: string): boolean => name !== "" && name !== ".";
-const changed = (change: Change | undefined): { change?: Change } => (change === undefined ? {} : { change });
+const changed = (change: ChangeableComponent | undefined): { change?: ChangeableComponent } => (change === undefined ? {} : { change });
 
-function changeOf(at: string, stats: Stats, within: Directory): Change | undefined {
+function changeOf(at: string, stats: Stats, within: PathDirectory): ChangeableComponent | undefined {
   const { uid: owner, mode } = stats;
   const change = { at, owner, mode: mode & 0o7777 };
   const mounter = stats.dev === within.dev ? ROOT : mounterOf(stats);
@@ -167,7 +167,7 @@ function mounterOf({ dev }: Stats): number {
   return type.startsWith("fuse") && user !== undefined ? Number(user.slice("user_id=".length)) : ROOT;
 }
 
-async function look(path: string): Promise<Seen | undefined> {
+async function look(path: string): Promise<SeenComponent | undefined> {
   for (;;) {
     try {
       const stats = await lstat(fsPath(path));
@@ -179,7 +179,7 @@ async function look(path: string): Promise<Seen | undefined> {
   }
 }
 
-function lookSync(path: string): Seen | undefined {
+function lookSync(path: string): SeenComponent | undefined {
   for (;;) {
     try {
       const stats = lstatSync(fsPath(path));

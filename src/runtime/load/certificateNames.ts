@@ -32,7 +32,7 @@ export function nameWarnings(
     const contents = certificates.find((one) => one.id === id);
     return contents === undefined ? [] : [named(label, contents.cert)];
   });
-  const byName = new NameTable<Named>();
+  const byName = new NameTable<LabelledCertificate>();
   const doubles = leaves.flatMap((one, i) => {
     const found = i === 0 ? [] : notChosen(one, byName);
     byName.add(one.names, one);
@@ -50,19 +50,19 @@ export function nameWarnings(
   return [problem("files.name-not-covered", label, message, { allowed }), ...doubles];
 }
 
-interface Named {
+interface LabelledCertificate {
   readonly label: string;
   readonly leaf: NamedCertificate;
   readonly names: readonly string[];
 }
 
-function named(label: string, pem: string): Named {
+function named(label: string, pem: string): LabelledCertificate {
   const leaf = new X509Certificate(pem);
   return { label, leaf, names: sniNames(leaf.subjectAltName) };
 }
 
 /** A certificate that an authority is to issue, as if it had: whatever serves in its place will not last. */
-function namedAs(label: string, names: readonly string[]): Named {
+function namedAs(label: string, names: readonly string[]): LabelledCertificate {
   const table = new NameTable<string>();
   for (const name of names) table.add([name], name);
   const check = (name: string): string | undefined => table.find(name);
@@ -73,7 +73,7 @@ function namedAs(label: string, names: readonly string[]): Named {
 const alternative = (name: string): string => (isIP(name) === 0 ? `DNS:${name}` : `IP Address:${name}`);
 
 /** Warns of a certificate that SNI never chooses, or not for some of its names, which an earlier certificate has. */
-function notChosen({ label, names }: Named, earlier: NameTable<Named>): Problem[] {
+function notChosen({ label, names }: LabelledCertificate, earlier: NameTable<LabelledCertificate>): Problem[] {
   const code = "files.certificate-not-chosen";
   if (names.length === 0) return [problem(code, label, "contains no DNS name, so no client can ask for it")];
   const taken = names.filter((name) => earlier.holder(name) !== undefined);

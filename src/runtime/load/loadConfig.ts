@@ -170,9 +170,9 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   };
 }
 
-type FromFile = Pick<LoadedConfig, "config" | "givenLimits">;
+type LimitsFromFile = Pick<LoadedConfig, "config" | "givenLimits">;
 
-function prepare(text: string, options: LoadOptions): Result<FromFile> {
+function prepare(text: string, options: LoadOptions): Result<LimitsFromFile> {
   return fromJson(text, (input) => {
     const parsed = parseConfig(input);
     if (!parsed.ok) return parsed;
@@ -182,7 +182,7 @@ function prepare(text: string, options: LoadOptions): Result<FromFile> {
   });
 }
 
-function adjusted(parsed: ProxyConfig, { root, adjust }: LoadOptions): Result<FromFile> {
+function adjusted(parsed: ProxyConfig, { root, adjust }: LoadOptions): Result<LimitsFromFile> {
   // Parsed again, because odd characters in the root make paths that no field accepts.
   const rooted =
     root === undefined ? { ok: true as const, value: parsed } : parseConfig(underRoot(parsed, resolve(root)));

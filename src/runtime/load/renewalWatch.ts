@@ -58,7 +58,7 @@ export class RenewalWatch {
     }));
   }
 
-  private report(label: string, outcome: Outcome): void {
+  private report(label: string, outcome: RenewalResult): void {
     const refused = `${label} changed on disk; the new one is refused, and the previous one stays in use`;
     if (outcome.ok) this.events.renewed(outcome.renewal, `${label} ${outcome.message}`, outcome.warnings);
     else this.events.refused(refused, outcome.problems);
@@ -70,10 +70,10 @@ interface Watched {
   /** Paths that change together. */
   readonly paths: readonly string[];
   /** Loads the files; undefined if their content is already in service. */
-  load(loaded: LoadedConfig): Promise<Outcome | undefined>;
+  load(loaded: LoadedConfig): Promise<RenewalResult | undefined>;
 }
 
-type Outcome =
+type RenewalResult =
   | {
       readonly ok: true;
       readonly renewal: Renewal;
@@ -112,7 +112,7 @@ async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
   return [...watched.values()];
 }
 
-async function loadList(file: string, label: string, loaded: LoadedConfig): Promise<Outcome | undefined> {
+async function loadList(file: string, label: string, loaded: LoadedConfig): Promise<RenewalResult | undefined> {
   const read = await readAccessList(file, label);
   if ("problem" in read) return { ok: false, problems: [read.problem] };
   const { packed, size } = read.addresses;
@@ -126,7 +126,7 @@ async function loadPair(
   id: string,
   files: CertificateFiles,
   loaded: LoadedConfig,
-): Promise<Outcome | undefined> {
+): Promise<RenewalResult | undefined> {
   const { config, tls } = loaded;
   const places = config.listeners.flatMap((listener, index) => {
     const current = tls[listener.name]?.certificates.find((one) => one.id === id);
@@ -152,7 +152,7 @@ async function loadParameters(
   path: string,
   at: string,
   { config, tls }: LoadedConfig,
-): Promise<Outcome | undefined> {
+): Promise<RenewalResult | undefined> {
   const using = config.listeners.filter((listener) => listener.tls?.dhparam === path);
   const { text, problems } = await loadDhparam(path, at, () => Promise.resolve(undefined));
   if (text === undefined) return { ok: false, problems };

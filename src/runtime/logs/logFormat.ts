@@ -279,7 +279,7 @@ const pad2 = (n: number): string => (n < 10 ? `0${n}` : String(n));
 const pad3 = (n: number): string => String(n).padStart(3, "0");
 
 /** The time in every shape a log needs. */
-interface Clock {
+interface LogTimes {
   /** Milliseconds since the epoch. */
   at: number;
   second: number;
@@ -291,9 +291,9 @@ interface Clock {
   iso: string;
 }
 
-const shared: Clock = { at: 0, second: -1, local: "", error: "", iso: "" };
+const shared: LogTimes = { at: 0, second: -1, local: "", error: "", iso: "" };
 
-function clock(): Clock {
+function clock(): LogTimes {
   const at = Date.now();
   const second = Math.floor(at / 1000);
   shared.at = at;
@@ -306,7 +306,7 @@ function clock(): Clock {
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
 
-function writeClock(target: Clock, date: Date): void {
+function writeClock(target: LogTimes, date: Date): void {
   const day = pad2(date.getDate());
   const time = `${pad2(date.getHours())}:${pad2(date.getMinutes())}:${pad2(date.getSeconds())}`;
   const offset = -date.getTimezoneOffset();

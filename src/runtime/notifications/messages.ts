@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { VERSION } from "../../model/version.js";
 import type { NotificationSecrets } from "../load/notificationFiles.js";
 import type { NotificationTargetConfig } from "../../model/serving.js";
-import type { Told } from "./notice.js";
+import type { SentNotice } from "./notice.js";
 
 /** A request to a target. All text is in the body, as JSON, so that it cannot add a header field or a line. */
 export interface Message {
@@ -14,7 +14,7 @@ export interface Message {
 
 /** Notices that are sent in one message. */
 export interface Digest {
-  readonly told: readonly Told[];
+  readonly told: readonly SentNotice[];
   /** Number of further notices that were dropped because a target was unreachable for too long. */
   readonly dropped: number;
   readonly at: number;
@@ -82,7 +82,7 @@ function documentOf({ told, dropped, at }: Digest, title: string, text: string):
 }
 
 function titleOf({ told, dropped }: Digest): string {
-  const of = (state: Told["state"]): number => told.filter((one) => one.state === state).length;
+  const of = (state: SentNotice["state"]): number => told.filter((one) => one.state === state).length;
   const counted = (count: number, noun: string): string[] =>
     count === 0 ? [] : [`${count} ${noun}${count === 1 ? "" : "s"}`];
   const resolved = of("resolved");

@@ -12,7 +12,7 @@ export interface Notice {
 }
 
 /** A notice as it is sent to targets. */
-export interface Told extends Notice {
+export interface SentNotice extends Notice {
   /** `problem`: it continues. `resolved`: it is over. `event`: it happened once. */
   readonly state: "problem" | "resolved" | "event";
   /** When it began, in milliseconds since 1970. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { cleaned, type Notice, type Told } from "./notice.js";
+import { cleaned, type Notice, type SentNotice } from "./notice.js";
 
 /** All that a Date can be (ECMAScript, 21.4.1.1). */
 const time = z.number().min(-8.64e15).max(8.64e15);
@@ -22,12 +22,12 @@ const entry = z.object({
   ended: z.boolean(),
 });
 
-type Entry = z.output<typeof entry>;
+type BoardEntry = z.output<typeof entry>;
 
 const board = z.array(entry).max(1_000);
 
 /** The part of a board that survives a restart; contains no secrets. */
-export type KeptBoard = readonly Entry[];
+export type KeptBoard = readonly BoardEntry[];
 
 /**
  * Decides which notices are sent and when: those of a minute in one message, none twice within `repeatMs`, and the end
@@ -38,7 +38,7 @@ export type KeptBoard = readonly Entry[];
  *                 └──resolve──> forgotten
  */
 export class NoticeBoard {
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries = new Map<string, BoardEntry>();
   /** Since when a notice waits to be sent. */
   private waitingSince: number | undefined;
 
@@ -94,7 +94,7 @@ export class NoticeBoard {
   }
 
   /** Takes the notices that are due, and counts them as sent. Empty while more may come. */
-  due(now: number): readonly Told[] {
+  due(now: number): readonly SentNotice[] {
     this.tidy(now);
     const waiting = [...this.entries.values()].filter((one) => this.isDue(one, now));
     if (waiting.length === 0) {
@@ -120,13 +120,13 @@ export class NoticeBoard {
     for (const one of read.data) this.entries.set(one.key, one);
   }
 
-  private isDue({ open, told, toldAt, quietMs, ended }: Entry, now: number): boolean {
+  private isDue({ open, told, toldAt, quietMs, ended }: BoardEntry, now: number): boolean {
     if (ended) return true;
     if (!open) return false;
     return toldAt === 0 || now - toldAt >= (told ? this.repeatMs : Math.min(quietMs, this.repeatMs));
   }
 
-  private tell(one: Entry, now: number): Told {
+  private tell(one: BoardEntry, now: number): SentNotice {
     const { key, what, fix, since } = one;
     const state = one.open ? "problem" : one.toldAt === 0 ? "event" : "resolved";
     if (state === "problem" && !one.told) {
@@ -140,7 +140,7 @@ export class NoticeBoard {
   }
 
   /** The newest words about a thing; undefined if there are too many things. */
-  private entryOf(notice: Notice, now: number): Entry | undefined {
+  private entryOf(notice: Notice, now: number): BoardEntry | undefined {
     const words = cleaned(notice);
     const known = this.entries.get(words.key);
     if (known !== undefined) return Object.assign(known, words);

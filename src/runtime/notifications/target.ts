@@ -4,7 +4,7 @@ import type { FindCredential } from "../load/credentials.js";
 import { notificationSecrets } from "../load/notificationFiles.js";
 import { BadServer, HttpsClient } from "../tls/httpsClient.js";
 import { type Digest, type Message, messageOf, pingOf } from "./messages.js";
-import type { Told } from "./notice.js";
+import type { SentNotice } from "./notice.js";
 
 /** The interface that targets use. */
 export interface TargetHost {
@@ -62,14 +62,14 @@ abstract class AnyTarget {
 
 /** A target for messages. Notices that wait for it are sent in one message once it accepts messages. */
 export class MessageTarget extends AnyTarget {
-  private waiting: Told[] = [];
+  private waiting: SentNotice[] = [];
   private dropped = 0;
   private failures = 0;
   private timer: NodeJS.Timeout | undefined;
   private sending = false;
 
   /** Never waits, and never keeps more than a few. */
-  add(told: readonly Told[]): void {
+  add(told: readonly SentNotice[]): void {
     this.waiting.push(...told);
     const over = this.waiting.length - WAITING_MAX;
     if (over > 0) {
@@ -80,7 +80,7 @@ export class MessageTarget extends AnyTarget {
   }
 
   /** Sends a message now, whatever waits; resolves with how it was taken. */
-  async test(told: Told): Promise<Taken> {
+  async test(told: SentNotice): Promise<Taken> {
     return this.deliver({ told: [told], dropped: 0, at: Date.now() });
   }
 

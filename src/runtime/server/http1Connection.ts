@@ -14,7 +14,7 @@ import { ClientInput } from "../sockets/clientInput.js";
 import { type ExchangeConnection, Http1Exchange } from "./http1Exchange.js";
 import { HeadError } from "../codec/http1/fields.js";
 import { HeadReader } from "../codec/http1/headReader.js";
-import { type ParsedRequest, parseRequestHead, unroutable } from "../codec/http1/requestHead.js";
+import { type Http1ParsedRequest, parseRequestHead, unroutable } from "../codec/http1/requestHead.js";
 
 /** How a connection handles the bytes that arrive. */
 const enum State {
@@ -279,7 +279,7 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
   }
 
   /** @returns undefined if the head is not complete, or was refused */
-  private parseHead(chunk: Buffer, at: number): ParsedRequest | undefined {
+  private parseHead(chunk: Buffer, at: number): Http1ParsedRequest | undefined {
     const { reader, context } = this;
     const { limits, timeouts } = context.config;
     let found = false;
@@ -296,7 +296,7 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
     return undefined;
   }
 
-  private begin(request: ParsedRequest): void {
+  private begin(request: Http1ParsedRequest): void {
     this.served++;
     this.readDeadline = Infinity;
     this.state = request.bodyLength === 0 ? State.Responding : State.Body;

@@ -17,7 +17,7 @@ import { Lifetime } from "./lifetime.js";
 import { tally } from "../exchange/tally.js";
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import type { ResponseWriter } from "./http1Writer.js";
-import type { ParsedRequest } from "../codec/http1/requestHead.js";
+import type { Http1ParsedRequest } from "../codec/http1/requestHead.js";
 import { ChunkDecoder, type ChunkSink } from "../codec/http1/chunkDecoder.js";
 
 /** The interface of a connection for its exchange. */
@@ -55,7 +55,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
   constructor(
     private readonly connection: ExchangeConnection,
     private readonly writer: ResponseWriter,
-    readonly request: ParsedRequest,
+    readonly request: Http1ParsedRequest,
     public client: ClientInfo,
     public server: VirtualServerConfig,
     dispatcher: Dispatcher,

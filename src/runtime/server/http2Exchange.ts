@@ -13,7 +13,7 @@ import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import { tally } from "../exchange/tally.js";
 import { ReceiveWindow, type SendingStream, type SendScheduler } from "./flowControl.js";
 import { ErrorCode } from "../codec/http2/protocol.js";
-import type { ParsedRequest } from "../codec/http2/requestFields.js";
+import type { Http2ParsedRequest } from "../codec/http2/requestFields.js";
 import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "../codec/http2/settings.js";
 import type { Outbox } from "./outbox.js";
 import type { ResponseHead } from "../codec/http2/hpackEncoder.js";
@@ -84,7 +84,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   constructor(
     private readonly connection: StreamConnection,
     readonly id: number,
-    readonly request: ParsedRequest,
+    readonly request: Http2ParsedRequest,
     public client: ClientInfo,
     public server: VirtualServerConfig,
     public sendWindow: number,

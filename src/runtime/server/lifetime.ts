@@ -1,5 +1,5 @@
 import { respondFailure } from "../dispatch/errorPages.js";
-import type { Exchange, Holdable, Holder, LoggedExchange } from "../exchange/exchange.js";
+import type { Exchange, Holdable, ExchangeHolder, LoggedExchange } from "../exchange/exchange.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { RequestBody } from "../exchange/requestBody.js";
 import { tally } from "../exchange/tally.js";
@@ -43,7 +43,7 @@ export abstract class Lifetime implements Holdable, Guarded {
   countedSent = 0;
   countedReceived = 0;
   private stage = Stage.Open;
-  private holder: Holder | undefined = undefined;
+  private holder: ExchangeHolder | undefined = undefined;
 
   /** @param ends called when it is over, however it ended */
   constructor(private readonly ends: { finished(exchange: LoggedExchange): void }) {
@@ -64,7 +64,7 @@ export abstract class Lifetime implements Holdable, Guarded {
     return this.stage === Stage.Over;
   }
 
-  hold(holder: Holder): boolean {
+  hold(holder: ExchangeHolder): boolean {
     if (this.stage !== Stage.Open) return false;
     if (this.holder !== undefined && this.holder !== holder)
       throw new Error("an exchange that is held was to be held by another holder as well");
@@ -72,7 +72,7 @@ export abstract class Lifetime implements Holdable, Guarded {
     return true;
   }
 
-  letGo(holder: Holder): void {
+  letGo(holder: ExchangeHolder): void {
     if (this.holder === holder) this.holder = undefined;
   }
 
@@ -128,14 +128,14 @@ export abstract class Lifetime implements Holdable, Guarded {
   }
 }
 
-function goOn(this: Guarded, holder: Holder): void {
+function goOn(this: Guarded, holder: ExchangeHolder): void {
   holder.onDrain();
 }
 
-function endTunnel(this: Guarded, holder: Holder): void {
+function endTunnel(this: Guarded, holder: ExchangeHolder): void {
   holder.onTunnelClosing?.();
 }
 
-function giveBack(this: Guarded, holder: Holder): void {
+function giveBack(this: Guarded, holder: ExchangeHolder): void {
   holder.onReleased();
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 
 /** Open connections, of which there may be so many: the oldest gives way to a new one, so nobody keeps others out. */
-export class Places {
+export class SocketPlaces {
   private readonly open = new Set<Socket>();
 
   constructor(private readonly most: number) {}

@@ -5,16 +5,16 @@ export class Markup {
   constructor(readonly text: string) {}
 }
 
-type Value = Markup | string | number | undefined | false | readonly Value[];
+type MarkupValue = Markup | string | number | undefined | false | readonly MarkupValue[];
 
 /** Markup from a template: its literals as they are, its values as text. Nothing comes of `undefined` and `false`. */
-export function markup(literals: TemplateStringsArray, ...values: readonly Value[]): Markup {
+export function markup(literals: TemplateStringsArray, ...values: readonly MarkupValue[]): Markup {
   let text = literals[0]!;
   for (const [i, value] of values.entries()) text += rendered(value) + literals[i + 1]!;
   return new Markup(text);
 }
 
-function rendered(value: Value): string {
+function rendered(value: MarkupValue): string {
   if (value === undefined || value === false) return "";
   if (value instanceof Markup) return value.text;
   if (typeof value === "number") return String(value);

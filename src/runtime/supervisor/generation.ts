@@ -345,7 +345,7 @@ const TIMER_MAX_MS = 2_147_483_647;
 /** Waits until each of several peers confirms that it carried out an order, or responded to a question, or is gone. */
 class Acknowledgements<P, A = undefined> {
   private turn = 0;
-  private readonly open = new Map<number, Open<P, A>>();
+  private readonly open = new Map<number, PendingAnswers<P, A>>();
 
   /**
    * @param tell sends the order, with the number of its turn
@@ -383,7 +383,7 @@ class Acknowledgements<P, A = undefined> {
   }
 }
 
-interface Open<P, A> {
+interface PendingAnswers<P, A> {
   readonly peers: Set<P>;
   readonly responses: Map<P, A>;
   readonly done: (responses: ReadonlyMap<P, A>) => void;

@@ -1,7 +1,7 @@
 import type { HealthListenerConfig } from "../../model/serving.js";
 import type { MasterLog } from "./masterLog.js";
 import { OwnListener } from "./ownListener.js";
-import { type Response, type Asked, textResponse } from "./ownServer.js";
+import { type OwnServerResponse, type OwnRequest, textResponse } from "./ownServer.js";
 
 /** Why the proxy is not ready. */
 export type NotReady =
@@ -22,7 +22,7 @@ export class Health extends OwnListener<HealthListenerConfig> {
     super("healthListener", logs);
   }
 
-  protected override respond({ path }: Asked): Response | undefined {
+  protected override respond({ path }: OwnRequest): OwnServerResponse | undefined {
     const reason = this.notReady();
     const isWrong = reason !== undefined && reason !== "stopping";
     this.wrongSince = isWrong ? (this.wrongSince ?? performance.now()) : undefined;

@@ -3,10 +3,10 @@ import type { Counts } from "../counting/counts.js";
 import type { MasterLog } from "./masterLog.js";
 import { isOwnHost, OTHER_HOST } from "../status/ownHost.js";
 import { OwnListener } from "./ownListener.js";
-import { type Response, type Asked, textResponse } from "./ownServer.js";
+import { type OwnServerResponse, type OwnRequest, textResponse } from "./ownServer.js";
 
 /** What responds at a path of the metrics listener. @param bySocket whether a directory decides who gets there */
-export type MetricsPage = (asked: Asked, bySocket: boolean) => Response | Promise<Response>;
+export type MetricsPage = (asked: OwnRequest, bySocket: boolean) => OwnServerResponse | Promise<OwnServerResponse>;
 
 /** The metrics listener: a table of paths. */
 export class Metrics extends OwnListener<MetricsListenerConfig> {
@@ -18,7 +18,7 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
   /** @param counts all that is counted by now */
   constructor(counts: () => Promise<Counts>, logs: Pick<MasterLog, "warn">) {
     super("metricsListener", logs);
-    const make = async (accept: string): Promise<Response> => {
+    const make = async (accept: string): Promise<OwnServerResponse> => {
       const { exposition } = await import("../counting/exposition.js");
       return exposition(await counts(), accept);
     };
@@ -38,7 +38,7 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
     return admits(address);
   };
 
-  protected override respond(asked: Asked, at: MetricsListenerConfig): Response | Promise<Response> {
+  protected override respond(asked: OwnRequest, at: MetricsListenerConfig): OwnServerResponse | Promise<OwnServerResponse> {
     if ("port" in at && !isOwnHost(asked.host, this.serverNames)) return textResponse(421, OTHER_HOST);
     const page = this.pages.get(asked.path);
     if (page === undefined)
@@ -49,18 +49,18 @@ export class Metrics extends OwnListener<MetricsListenerConfig> {
 
 const OPEN_METRICS = "application/openmetrics-text";
 
-type Asks = () => Promise<Response>;
+type Asks = () => Promise<OwnServerResponse>;
 
 /**
  * Makes one response at a time, and another for all requests that arrive meanwhile: each run asks the workers, and a client
  * that scrapes in a loop must not keep them busy.
  */
 function together(make: Asks): Asks {
-  let [running, next]: (Promise<Response> | undefined)[] = [];
+  let [running, next]: (Promise<OwnServerResponse> | undefined)[] = [];
   const begin: Asks = () => (running = make().finally(() => (running = undefined)));
   return () => {
     if (running === undefined) return begin();
-    const again = (): Promise<Response> => {
+    const again = (): Promise<OwnServerResponse> => {
       next = undefined;
       return begin();
     };

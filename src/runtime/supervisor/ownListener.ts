@@ -5,7 +5,7 @@ import { keyOf, listenProblem } from "../listen/sockets.js";
 import { systemReason } from "../files/systemReason.js";
 import { listeningDescriptor } from "../sockets/node/listeningSockets.js";
 import type { MasterLog } from "./masterLog.js";
-import type { Response, Asked, OwnServer } from "./ownServer.js";
+import type { OwnServerResponse, OwnRequest, OwnServer } from "./ownServer.js";
 
 /** The open socket of a listener of the master, passed from one master to the next. */
 export interface OwnSocket {
@@ -25,7 +25,7 @@ export type OwnPlace = { readonly address: string; readonly port: number } | { r
  * before in one step, while a socket with a port is passed on.
  */
 export abstract class OwnListener<P extends OwnPlace> {
-  private readonly servers = new Map<string, Open<P>>();
+  private readonly servers = new Map<string, OpenOwnServer<P>>();
   /** The socket of the previous master, which responds on it until this one takes over. */
   private inherited: OwnSocket | undefined;
 
@@ -85,7 +85,7 @@ export abstract class OwnListener<P extends OwnPlace> {
   }
 
   /** @param at what the config says of where it is asked */
-  protected abstract respond(asked: Asked, at: P): Response | undefined | Promise<Response | undefined>;
+  protected abstract respond(asked: OwnRequest, at: P): OwnServerResponse | undefined | Promise<OwnServerResponse | undefined>;
 
   /** Whether a client at an address gets a response; it is empty for a Unix socket. */
   protected readonly admits: (address: string, at: P) => boolean = () => true;
@@ -128,14 +128,14 @@ export abstract class OwnListener<P extends OwnPlace> {
   }
 
   /** Puts a socket where clients find it. */
-  private place(open: Open<P> | undefined): void {
+  private place(open: OpenOwnServer<P> | undefined): void {
     const socket = open?.socket;
     if (socket === undefined || socket.inode !== undefined) return;
     renameSync(socket.draft, socket.path);
     socket.inode = statSync(socket.path).ino;
   }
 
-  private close({ server, socket }: Open<P>): void {
+  private close({ server, socket }: OpenOwnServer<P>): void {
     server.close();
     if (socket?.inode === undefined) return;
     // The path may lead to the next master's socket now.
@@ -144,7 +144,7 @@ export abstract class OwnListener<P extends OwnPlace> {
   }
 }
 
-interface Open<P> {
+interface OpenOwnServer<P> {
   readonly server: OwnServer;
   /** The server's settings in the config, which a reload may change. */
   readonly rules: { at: P };

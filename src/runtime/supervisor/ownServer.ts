@@ -3,10 +3,10 @@ import { plainAddress } from "../listen/clientInfo.js";
 import { httpDate } from "../dispatch/httpDate.js";
 import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 import { readFirst } from "../sockets/firstBytes.js";
-import { Places } from "../sockets/places.js";
+import { SocketPlaces } from "../sockets/places.js";
 
 /** The parts of a request that the master uses. */
-export interface Asked {
+export interface OwnRequest {
   /** The path without the query. */
   readonly path: string;
   readonly query: string;
@@ -16,7 +16,7 @@ export interface Asked {
   readonly accept: string;
 }
 
-export interface Response {
+export interface OwnServerResponse {
   readonly status: number;
   /** Media type. */
   readonly type: string;
@@ -26,7 +26,7 @@ export interface Response {
 }
 
 /** A line of text. */
-export const textResponse = (status: number, line: string, fields = ""): Response => ({
+export const textResponse = (status: number, line: string, fields = ""): OwnServerResponse => ({
   status,
   type: "text/plain; charset=utf-8",
   body: `${line}\n`,
@@ -34,7 +34,7 @@ export const textResponse = (status: number, line: string, fields = ""): Respons
 });
 
 /** The response to a request; undefined if there is nothing. */
-type Responses = (asked: Asked) => Response | undefined | Promise<Response | undefined>;
+type Responses = (asked: OwnRequest) => OwnServerResponse | undefined | Promise<OwnServerResponse | undefined>;
 
 /**
  * The HTTP server of the master's own listeners. Its clients are probes, monitoring and sometimes a person: a short
@@ -44,7 +44,7 @@ type Responses = (asked: Asked) => Response | undefined | Promise<Response | und
  * Not Node's HTTP server, which reads all pipelined requests, possibly thousands, before other events are handled.
  */
 export class OwnServer {
-  private readonly open = new Places(CONNECTIONS_MAX);
+  private readonly open = new SocketPlaces(CONNECTIONS_MAX);
   private readonly server: Server;
 
   private constructor(
@@ -117,7 +117,7 @@ function fieldIn(head: string, name: string): string {
   return line === undefined ? "" : line.slice(name.length).trim();
 }
 
-function refusalOf(head: string, method: string): Response | undefined {
+function refusalOf(head: string, method: string): OwnServerResponse | undefined {
   if (head.length > HEAD_BYTES_MAX) return textResponse(431, "head too long");
   if (method === "") return textResponse(400, "not a request");
   if (method === "GET" || method === "HEAD") return undefined;
@@ -132,7 +132,7 @@ function headIn(bytes: Buffer): string | undefined {
   return most.length > HEAD_BYTES_MAX ? most : undefined;
 }
 
-function bytesOf({ status, type, body, fields = "" }: Response, method: string): Buffer {
+function bytesOf({ status, type, body, fields = "" }: OwnServerResponse, method: string): Buffer {
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   const head =
     `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\nDate: ${httpDate()}\r\n` +

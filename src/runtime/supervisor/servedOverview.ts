@@ -21,7 +21,7 @@ import type { MasterLog } from "./masterLog.js";
 import type { ServedUpstreams } from "./servedUpstreams.js";
 import type { Supervision } from "./supervision.js";
 import type { Metrics } from "./metrics.js";
-import { type Response, textResponse } from "./ownServer.js";
+import { type OwnServerResponse, textResponse } from "./ownServer.js";
 import type { ServedCounts } from "./servedCounts.js";
 import { upstreamStates } from "./serverStates.js";
 import { EVERY_MS, routeKey, TrafficSamples, trafficTotals } from "./trafficHistory.js";
@@ -51,7 +51,7 @@ export class ServedOverview {
   private readonly samples = new TrafficSamples();
   private readonly since = Date.now();
   private timer: NodeJS.Timeout | undefined;
-  private made: Made | undefined;
+  private made: CachedOverview | undefined;
 
   constructor(
     private readonly sources: OverviewSources,
@@ -111,7 +111,7 @@ export class ServedOverview {
     return response;
   }
 
-  private fresh(): Made {
+  private fresh(): CachedOverview {
     const now = performance.now();
     if (this.made === undefined || now - this.made.at > FRESH_MS) {
       const overview = this.make();
@@ -125,7 +125,7 @@ export class ServedOverview {
 
   /** Shows the page on the metrics listener, and its data as `/status.json`. */
   showOn(metrics: Pick<Metrics, "add">): void {
-    const page = async (query: string, fileNames: boolean): Promise<Response> => {
+    const page = async (query: string, fileNames: boolean): Promise<OwnServerResponse> => {
       // The listener is opened before a config is in service.
       if (this.timer === undefined) return textResponse(503, "it starts", "Retry-After: 1\r\n");
       const part = partOfQuery(query);
@@ -200,7 +200,7 @@ export class ServedOverview {
   }
 }
 
-interface Made {
+interface CachedOverview {
   readonly at: number;
   readonly overview: Promise<Overview>;
   /** Responses made from the overview, by request. */

@@ -16,7 +16,7 @@ import type { ServerOrder } from "../upstream/balancer.js";
 import { isNews, joined, type KnownOutage, NO_OUTAGE, type OutageNews } from "../upstream/knownOutage.js";
 import type { ServerOrders } from "../upstream/upstreamServers.js";
 import type { ControlOutcome, Done } from "./control.js";
-import type { Checked, ServerChecks } from "./serverChecks.js";
+import type { ServerCheckState, ServerChecks } from "./serverChecks.js";
 import type { DownServer } from "../notifications/watch.js";
 import { type ListedUpstream, type NamedServer, stateOf } from "./listedUpstreams.js";
 import type { MasterLog } from "./masterLog.js";
@@ -24,7 +24,7 @@ import type { OrderingMaster } from "./supervision.js";
 import { type SpreadName, SpreadNames } from "./spreadNames.js";
 
 /** The state of a server that gets fewer requests than others, or that refuses connections. */
-interface ServerState {
+interface RefusingServer {
   drained: boolean;
   down: boolean;
   /** The server's last check got a response. */
@@ -47,7 +47,7 @@ interface ServerState {
  */
 export class ServedUpstreams {
   /** The states by the upstream's name, then by URL. */
-  private readonly states = new Map<string, Map<string, ServerState>>();
+  private readonly states = new Map<string, Map<string, RefusingServer>>();
 
   private checks: ServerChecks | undefined;
   private names: SpreadNames | undefined;
@@ -61,7 +61,7 @@ export class ServedUpstreams {
   /** The current orders, which include how long ago a server came back. The next master continues with them. */
   get orders(): ServerOrders {
     const now = performance.now();
-    const order = ({ drained, down, passing, backAt, of, why, outage }: ServerState): ServerOrder => ({
+    const order = ({ drained, down, passing, backAt, of, why, outage }: RefusingServer): ServerOrder => ({
       drained,
       down,
       ...(passing ? { passing } : {}),
@@ -181,7 +181,7 @@ export class ServedUpstreams {
 
   /** @returns whether others are servers now */
   private setAddresses(upstream: UpstreamConfig, url: string, addresses: readonly string[]): boolean {
-    const states = this.states.get(upstream.name) ?? new Map<string, ServerState>();
+    const states = this.states.get(upstream.name) ?? new Map<string, RefusingServer>();
     const before = [...states].filter(([, { of }]) => of === url).map(([known]) => known);
     const taken = new Set(serversOf(upstream).map(urlOf));
     // An address that another name has as well is one server.
@@ -245,7 +245,7 @@ export class ServedUpstreams {
     return { ok: true, value: { message, warnings: [] } };
   }
 
-  private found(name: string, url: string, { passing, down, why }: Checked): void {
+  private found(name: string, url: string, { passing, down, why }: ServerCheckState): void {
     const state = this.stateOf(name, url);
     state.checked = true;
     if (state.down === down && state.passing === passing) return;
@@ -310,8 +310,8 @@ export class ServedUpstreams {
       .map((upstream) => ({ name: upstream.name, upstream, servers: this.serversOf(upstream) }));
   }
 
-  private stateOf(name: string, url: string): ServerState {
-    const states = this.states.get(name) ?? new Map<string, ServerState>();
+  private stateOf(name: string, url: string): RefusingServer {
+    const states = this.states.get(name) ?? new Map<string, RefusingServer>();
     this.states.set(name, states);
     const state = states.get(url) ?? newState();
     states.set(url, state);
@@ -319,7 +319,7 @@ export class ServedUpstreams {
   }
 }
 
-const newState = (): ServerState => ({
+const newState = (): RefusingServer => ({
   drained: false,
   down: false,
   passing: false,
@@ -330,7 +330,7 @@ const newState = (): ServerState => ({
   outage: undefined,
 });
 
-function setDown(state: ServerState, down: boolean, why?: string): void {
+function setDown(state: RefusingServer, down: boolean, why?: string): void {
   state.why = down ? why : undefined;
   if (state.down === down) return;
   state.down = down;

@@ -16,10 +16,10 @@ import { whenLate } from "../sockets/deadlines.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { tlsFailure } from "../upstream/failures.js";
-import { openLink, UpstreamTls } from "../upstream/upstreamTls.js";
+import { openLink, TlsToUpstream } from "../upstream/upstreamTls.js";
 
 /** The result of a check, and of those before. */
-export interface Checked {
+export interface ServerCheckState {
   /** Whether the server got a request, and its response is as expected. */
   readonly passing: boolean;
   /** Whether enough checks in a row failed. */
@@ -31,7 +31,7 @@ export interface Checked {
 /** Receives the results of checks. */
 export interface CheckedServers {
   isDown(name: string, url: string): boolean;
-  checked(name: string, url: string, checked: Checked): void;
+  checked(name: string, url: string, checked: ServerCheckState): void;
 }
 
 /** The checks of the servers of one config, until they are stopped. */
@@ -102,7 +102,7 @@ type HealthConfig = NonNullable<ServerConfig["health"]>;
 /** Asks one server whether it is up, with the TLS that its requests have. */
 export class ServerCheck {
   private readonly to: ReturnType<typeof upstreamAddress>;
-  private readonly tls: UpstreamTls | undefined;
+  private readonly tls: TlsToUpstream | undefined;
   private readonly request: string;
   private readonly header: Buffer | undefined;
 
@@ -116,7 +116,7 @@ export class ServerCheck {
     const inNet = "host" in address;
     this.to = inNet && health.port !== undefined ? { ...address, port: health.port } : address;
     const secure = inNet && upstreamScheme(url) === "https";
-    this.tls = secure ? new UpstreamTls(address.host, config.tls, tlsContents) : undefined;
+    this.tls = secure ? new TlsToUpstream(address.host, config.tls, tlsContents) : undefined;
     const named = upstreamAddress(config.namedBy ?? url);
     // The `Host` that a client of this port would send (RFC 9110, 7.2).
     const host =

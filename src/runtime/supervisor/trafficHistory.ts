@@ -45,7 +45,7 @@ export function trafficTotals(counts: Counts): TrafficTotals {
 /** Names of failures (RFC 9209, 2.3) that are the upstream's, and not those of requests. */
 const OF_UPSTREAM = /^(?:connection|destination|dns|tls|http_response)_/;
 
-interface Sample {
+interface TrafficSample {
   readonly at: number;
   readonly totals: TrafficTotals;
 }
@@ -56,7 +56,7 @@ export class TrafficSamples {
   private readonly bytesIn: number[] = [];
   private readonly bytesOut: number[] = [];
   /** The samples of the last minute, the oldest first. */
-  private readonly samples: Sample[] = [];
+  private readonly samples: TrafficSample[] = [];
 
   /** @param at on a monotonic clock, in milliseconds */
   add(totals: TrafficTotals, at: number): void {

@@ -1,12 +1,12 @@
 /** A value of DER (X.690). */
-export interface Value {
+export interface DerValue {
   readonly tag: number;
   readonly content: Buffer;
 }
 
 /** The values in a piece of DER, in order. @throws RangeError if it is cut off */
-export function values(der: Buffer): Value[] {
-  const found: Value[] = [];
+export function values(der: Buffer): DerValue[] {
+  const found: DerValue[] = [];
   for (let at = 0; at < der.length;) {
     const tag = der.readUInt8(at);
     const first = der.readUInt8(at + 1);

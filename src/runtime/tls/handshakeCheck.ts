@@ -99,7 +99,7 @@ const HANDSHAKE_MS = 10_000;
 export async function unfitCertificate(
   contents: CertificateContents,
   at: string,
-  { config, tls }: Served,
+  { config, tls }: CheckedConfig,
 ): Promise<Problem | undefined> {
   const keyType = new X509Certificate(contents.cert).publicKey.asymmetricKeyType;
   for (const listener of config.listeners) {
@@ -112,7 +112,7 @@ export async function unfitCertificate(
   return undefined;
 }
 
-interface Served {
+interface CheckedConfig {
   readonly config: ProxyConfig;
   readonly tls: Readonly<Record<string, TlsContents>>;
 }

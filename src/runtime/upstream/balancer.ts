@@ -1,4 +1,4 @@
-import { hashOf, scoreOf, serversOf, type UpstreamConfig, type UpstreamServer } from "../../model/serving.js";
+import { hashOf, scoreOf, serversOf, type UpstreamConfig, type UpstreamServerConfig } from "../../model/serving.js";
 import type { KnownOutage } from "./knownOutage.js";
 
 /** The properties of a request that affect the choice of its server. */
@@ -31,7 +31,7 @@ export interface ServerOrder {
 }
 
 /** The state of a server, seen from one worker. */
-interface ServerState {
+interface BalancedServer {
   readonly url: string;
   readonly hash: number;
   weight: number;
@@ -77,7 +77,7 @@ interface ServerState {
  */
 export class Balancer {
   /** The servers by their places: those of a config come first, in its order. */
-  private readonly servers: ServerState[];
+  private readonly servers: BalancedServer[];
   /** How many are not gone. */
   private present: number;
 
@@ -92,7 +92,7 @@ export class Balancer {
    *
    * @returns the place of each
    */
-  setServers(servers: readonly UpstreamServer[]): readonly number[] {
+  setServers(servers: readonly UpstreamServerConfig[]): readonly number[] {
     const urls = new Set(servers.map(({ url }) => url));
     for (const state of this.servers) state.gone = !urls.has(state.url);
     this.present = servers.length;
@@ -217,7 +217,7 @@ export class Balancer {
     return { inProgress, out: failing && !ignored, ignored: failing && ignored };
   }
 
-  private isUsable(server: ServerState, risk: Risk, now: number): boolean {
+  private isUsable(server: BalancedServer, risk: Risk, now: number): boolean {
     if (!isLeftIn(server)) return false;
     if (risk === Risk.Any || !isFailing(server)) return true;
     const { silent, tryAt } = server;
@@ -271,14 +271,14 @@ export class Balancer {
     return best;
   }
 
-  private share({ weight, backSince }: ServerState, now: number): number {
+  private share({ weight, backSince }: BalancedServer, now: number): number {
     const { slowStartMs } = this.config;
     const age = now - backSince;
     return age >= slowStartMs ? weight : weight * Math.max(age / slowStartMs, SHARE_MIN);
   }
 }
 
-const newState = ({ url, weight, backup }: UpstreamServer): ServerState => ({
+const newState = ({ url, weight, backup }: UpstreamServerConfig): BalancedServer => ({
   url,
   hash: hashOf(url),
   weight,
@@ -297,10 +297,10 @@ const newState = ({ url, weight, backup }: UpstreamServer): ServerState => ({
 });
 
 /** Whether the master leaves it in. */
-const isLeftIn = ({ gone, order }: ServerState): boolean => !gone && !order.drained && !order.down;
+const isLeftIn = ({ gone, order }: BalancedServer): boolean => !gone && !order.drained && !order.down;
 
 /** Whether failed requests count against it. */
-const isFailing = ({ suspect, silent, order }: ServerState): boolean =>
+const isFailing = ({ suspect, silent, order }: BalancedServer): boolean =>
   suspect && !(silent && order.passing === true);
 
 /** Which of the servers a request may have that requests failed at. */

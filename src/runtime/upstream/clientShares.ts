@@ -9,7 +9,7 @@ export interface ConnectionUser {
 }
 
 /** A request whose turn it is. */
-export interface Waiting<T> {
+export interface ShareTaker<T> {
   readonly taker: T;
   readonly user: ConnectionUser;
 }
@@ -92,20 +92,20 @@ export class ClientShares<T> {
   }
 
   /** The request whose turn it is; undefined if none waits that may have a connection. */
-  next(): Waiting<T> | undefined {
+  next(): ShareTaker<T> | undefined {
     for (const user of this.turns)
       if (this.mayUse(user)) return { user, taker: user.waiting!.keys().next().value as T };
     return undefined;
   }
 
   /** The first waiting request, whether or not it may have a connection; undefined if there is none. */
-  first(): Waiting<T> | undefined {
+  first(): ShareTaker<T> | undefined {
     for (const user of this.turns) return { user, taker: user.waiting!.keys().next().value as T };
     return undefined;
   }
 
   /** The request gets a connection; the next turn is another client's. */
-  served({ user, taker }: Waiting<T>): void {
+  served({ user, taker }: ShareTaker<T>): void {
     const waiting = user.waiting!;
     waiting.delete(taker);
     this.queued--;

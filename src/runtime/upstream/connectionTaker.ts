@@ -1,10 +1,10 @@
-import type { Exchange, Holder } from "../exchange/exchange.js";
+import type { Exchange, ExchangeHolder } from "../exchange/exchange.js";
 import type { Guarded } from "../sockets/guarded.js";
-import type { Held } from "./outage.js";
+import type { WaitingRequest } from "./outage.js";
 import type { UpstreamConnection } from "./upstreamConnection.js";
 
 /** Wants a connection to an upstream, for an exchange that it holds for. */
-export interface ConnectionTaker extends Holder, Guarded, Held {
+export interface ConnectionTaker extends ExchangeHolder, Guarded, WaitingRequest {
   readonly exchange: Pick<Exchange, "client" | "hold" | "released">;
   /** It has a connection, at once or when its turn has come, and again for a second attempt. */
   onConnection(connection: UpstreamConnection): void;

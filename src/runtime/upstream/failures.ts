@@ -3,7 +3,7 @@ import { ChunkError } from "../codec/http1/chunkDecoder.js";
 import { HeadError } from "../codec/http1/fields.js";
 import type { UpstreamFailure } from "./responseReader.js";
 import { isRefusal } from "./outage.js";
-import { connectingTo, type Link, type UpstreamTls } from "./upstreamTls.js";
+import { connectingTo, type UpstreamLink, type TlsToUpstream } from "./upstreamTls.js";
 
 /** Why a connection gives no complete response: in nginx's words, and by the names of RFC 9209, 2.3. */
 export type Failed = Pick<UpstreamFailure, "status" | "message" | "token">;
@@ -11,7 +11,7 @@ export type Failed = Pick<UpstreamFailure, "status" | "message" | "token">;
 /** An error of a socket, as Node describes it. */
 export type SocketError = Error & { readonly syscall?: string; readonly code?: string };
 
-export function connectTimedOut(link: Link): Failed {
+export function connectTimedOut(link: UpstreamLink): Failed {
   const message = `upstream timed out while ${connectingTo(link)} upstream`;
   return { status: 504, message, token: link.looksUp ? "dns_timeout" : "connection_timeout" };
 }
@@ -46,7 +46,7 @@ export function closedEarly(what: string, doing: string, responded: boolean): Fa
 export function socketFailed(
   error: SocketError,
   doing: string,
-  { opening, responded, tls }: { opening: boolean; responded: boolean; tls: UpstreamTls | undefined },
+  { opening, responded, tls }: { opening: boolean; responded: boolean; tls: TlsToUpstream | undefined },
 ): Failed {
   const failed = closedEarly(
     `${opening ? "connect" : "recv"}() failed (${systemError(error)})`,
@@ -159,7 +159,7 @@ export function tlsToken(code: string): ErrorToken {
   return isProtocol ? "tls_protocol_error" : "tls_certificate_error";
 }
 
-interface Failure {
+interface FailureText {
   /** Codes of Node and of OpenSSL's verification and alerts. */
   readonly codes: RegExp;
   /** A TLS 1.3 server looks at the client's certificate when the client's handshake is over: the failure may come later. */
@@ -168,7 +168,7 @@ interface Failure {
   readonly fix: string;
 }
 
-const FAILURES: readonly Failure[] = [
+const FAILURES: readonly FailureText[] = [
   { codes: /^CERT_HAS_EXPIRED$/, message: "its certificate has expired", fix: "renew it at the upstream" },
   {
     codes: /^CERT_NOT_YET_VALID$/,

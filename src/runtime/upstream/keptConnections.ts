@@ -1,20 +1,20 @@
 import type { ClientInfo } from "../exchange/exchange.js";
 
 /** A client connection, and the client whose requests a trusted proxy sends on it. */
-export type ClientConnection = string;
+export type ClientKey = string;
 
-export const clientConnection = ({ connectionId, address }: ClientInfo): ClientConnection =>
+export const clientConnection = ({ connectionId, address }: ClientInfo): ClientKey =>
   `${connectionId} ${address}`;
 
 /** What can be kept for one client connection. */
 interface Keepable {
-  readonly onlyFor: ClientConnection | undefined;
+  readonly onlyFor: ClientKey | undefined;
   destroy(): void;
 }
 
 /** Idle connections to one server, each of which waits for requests of one client connection. */
 export class KeptConnections<C extends Keepable> {
-  private readonly byClient = new Map<ClientConnection, C>();
+  private readonly byClient = new Map<ClientKey, C>();
 
   /** @param max how many there are at most */
   constructor(private readonly max: number) {}

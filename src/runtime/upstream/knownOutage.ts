@@ -1,4 +1,4 @@
-import type { Held } from "./outage.js";
+import type { WaitingRequest } from "./outage.js";
 
 /**
  * What is known of the connections to a server, in ms of a monotonic clock that all processes of the host share. Each moment
@@ -58,7 +58,7 @@ export class OutageRecord {
   }
 
   /** The server refused a connection. @param held the request that met that */
-  refused(holdMs: number, { heldSince }: Held): void {
+  refused(holdMs: number, { heldSince }: WaitingRequest): void {
     const now = sharedNow();
     const { began, metAt, overAt } = this.known;
     const isForgotten = now >= began + holdMs && heldSince === undefined && now - metAt >= FORGET_MS;

@@ -1,7 +1,7 @@
 import { guarded, type Guarded } from "../sockets/guarded.js";
 
 /** A request that waits for an upstream to accept connections again. */
-export interface Held {
+export interface WaitingRequest {
   /**
    * Since when, by `performance.now()`, over all outages and full listen queues that it met; undefined before the first. Set
    * by the pool.
@@ -47,12 +47,12 @@ export class Outage {
   }
 
   /** No request waits longer than that, and then until the end of an outage that begins last. */
-  mayWait({ heldSince = performance.now() }: Held): boolean {
+  mayWait({ heldSince = performance.now() }: WaitingRequest): boolean {
     return this.holding && performance.now() - heldSince < this.holdMs;
   }
 
   /** A request waits from now on. */
-  admit(held: Held): void {
+  admit(held: WaitingRequest): void {
     held.heldSince ??= performance.now();
     this.waited++;
   }
@@ -65,7 +65,7 @@ export class Outage {
   }
 
   /** The error log's text for a request that gets no connection. */
-  refusal({ heldSince = this.began }: Held): string {
+  refusal({ heldSince = this.began }: WaitingRequest): string {
     this.failed++;
     const [held, refused] = [heldSince, this.began].map((since) => Math.round(performance.now() - since));
     return `${this.reason}; this request was held for ${held} ms, the upstream has refused connections for ${refused} ms`;
@@ -95,7 +95,7 @@ export class Outage {
 const TRY_MS = 100;
 
 /** Why a connect failed with nothing sent: no service listens, or one that accepts too slowly. */
-export type Refusal = "down" | "busy";
+export type ConnectRefusal = "down" | "busy";
 
 /**
  * Whether no service listens there, as during a restart: ECONNREFUSED for a port and for a socket file that the service
@@ -115,6 +115,6 @@ export function isRefusal(error: Error & { readonly code?: string; readonly erro
  *
  * @param error of a connect
  */
-export function refusalOf(error: Error & { readonly code?: string }): Refusal | undefined {
+export function refusalOf(error: Error & { readonly code?: string }): ConnectRefusal | undefined {
   return error.code === "EAGAIN" ? "busy" : isRefusal(error) ? "down" : undefined;
 }

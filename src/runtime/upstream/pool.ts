@@ -10,16 +10,16 @@ import {
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { Faults } from "../dispatch/workerContext.js";
-import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
+import { ClientShares, type ConnectionUser, type ShareTaker } from "./clientShares.js";
 import type { ConnectionTaker } from "./connectionTaker.js";
 import { type KnownOutage, OutageRecord } from "./knownOutage.js";
-import { Outage, type Refusal } from "./outage.js";
+import { Outage, type ConnectRefusal } from "./outage.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { SharedLookup } from "./sharedLookup.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
 import { KeptConnections } from "./keptConnections.js";
-import { UpstreamTls } from "./upstreamTls.js";
+import { TlsToUpstream } from "./upstreamTls.js";
 
 /**
  * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit. When
@@ -37,7 +37,7 @@ export class UpstreamPool {
   /** Whether the upstream is given by a name, whose address may change. */
   private readonly named: boolean;
   readonly lookup: LookupFunction | undefined;
-  readonly tls: UpstreamTls | undefined;
+  readonly tls: TlsToUpstream | undefined;
   private readonly shares: ClientShares<ConnectionTaker>;
   private closing = false;
   /** A connection became free in this turn: waiting requests come first. */
@@ -69,7 +69,7 @@ export class UpstreamPool {
   ) {
     this.address = upstreamAddress(config.url);
     const secure = upstreamScheme(config.url) === "https" && "host" in this.address;
-    this.tls = secure ? new UpstreamTls(this.address.host, config.tls, tlsContents) : undefined;
+    this.tls = secure ? new TlsToUpstream(this.address.host, config.tls, tlsContents) : undefined;
     this.named = "host" in this.address && isIP(this.address.host) === 0;
     this.lookup = this.named ? new SharedLookup().lookup : undefined;
     this.shares = new ClientShares(config);
@@ -125,7 +125,7 @@ export class UpstreamPool {
    * @param reason for the error log
    * @returns whether it waits for another connection, or has been refused
    */
-  hold(taker: ConnectionTaker, refusal: Refusal, reason: string): boolean {
+  hold(taker: ConnectionTaker, refusal: ConnectRefusal, reason: string): boolean {
     const { holdMs, queuedRequestsMax, name } = this.config;
     if (taker.exchange.released) return false;
     if (refusal === "busy") return this.awaitRoom(taker, reason);
@@ -300,7 +300,7 @@ export class UpstreamPool {
   }
 
   /** If the connect is no longer refused but fails otherwise, only requests can show the cause. */
-  private attemptFailed(refused: Refusal | undefined): void {
+  private attemptFailed(refused: ConnectRefusal | undefined): void {
     this.attempt = undefined;
     if (refused !== "busy") this.endFullQueue();
     if (this.holding && refused !== "down") this.accepts();
@@ -320,7 +320,7 @@ export class UpstreamPool {
   }
 
   private refuseAll(outage: Outage): void {
-    for (let next: Waiting<ConnectionTaker> | undefined; (next = this.shares.first()) !== undefined;) {
+    for (let next: ShareTaker<ConnectionTaker> | undefined; (next = this.shares.first()) !== undefined;) {
       const { taker } = next;
       this.shares.served(next);
       guarded(taker, taker.onRefused, outage.refusal(taker));
@@ -371,7 +371,7 @@ export class UpstreamPool {
   private serve(): void {
     this.serving = false;
     if (this.holding) return;
-    for (let next: Waiting<ConnectionTaker> | undefined; (next = this.shares.next()) !== undefined;) {
+    for (let next: ShareTaker<ConnectionTaker> | undefined; (next = this.shares.next()) !== undefined;) {
       const connection = this.take(next.taker);
       if (connection === undefined) return;
       this.shares.served(next);

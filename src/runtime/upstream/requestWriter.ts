@@ -16,7 +16,7 @@ const GATHERED_BYTES_MAX = 491_520;
 const GATHERED_PIECES_MAX = 340;
 
 /** Is notified of writes. */
-export interface WriteListener extends Guarded {
+export interface RequestWriteListener extends Guarded {
   /** Bytes were handed to the socket, which may still hold some. */
   onWrite(): void;
   /** Everything reached the kernel. */
@@ -45,7 +45,7 @@ export class RequestWriter implements Guarded {
 
   constructor(
     private readonly socket: Socket,
-    private readonly listener: WriteListener,
+    private readonly listener: RequestWriteListener,
   ) {
     this.text = new TextWriter(socket, (error) => this.written(error));
   }

@@ -5,7 +5,7 @@ import type { Memory } from "../sockets/memory.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamCounts } from "../counting/workerCounts.js";
 import type { Faults } from "../dispatch/workerContext.js";
-import type { UpstreamTls } from "./upstreamTls.js";
+import type { TlsToUpstream } from "./upstreamTls.js";
 
 /** Waits for a response on an upstream connection. */
 export interface ResponseReader extends Guarded {
@@ -54,7 +54,7 @@ export interface ConnectionOwner<C> {
   /** How its host name is looked up; undefined for an address. */
   readonly lookup: LookupFunction | undefined;
   /** Undefined where it does not speak TLS. */
-  readonly tls: UpstreamTls | undefined;
+  readonly tls: TlsToUpstream | undefined;
   /** A connection is established, TLS included. */
   opened(): void;
   closed(connection: C): void;

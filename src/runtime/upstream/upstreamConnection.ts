@@ -17,21 +17,21 @@ import {
 } from "./responseReader.js";
 import type { ConnectionUser } from "./clientShares.js";
 import * as failures from "./failures.js";
-import { type Refusal, refusalOf } from "./outage.js";
-import { RequestWriter, type WriteListener } from "./requestWriter.js";
-import type { ClientConnection } from "./keptConnections.js";
-import { connectingTo, type Link, openLink } from "./upstreamTls.js";
+import { type ConnectRefusal, refusalOf } from "./outage.js";
+import { RequestWriter, type RequestWriteListener } from "./requestWriter.js";
+import type { ClientKey } from "./keptConnections.js";
+import { connectingTo, type UpstreamLink, openLink } from "./upstreamTls.js";
 
 /** A connection to an upstream: sends a request, reads its response strictly, and may then be used again. */
-export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
+export class UpstreamConnection implements ResponseSink, Taker, RequestWriteListener {
   /** True if an earlier request got a response on this connection. */
   reused = false;
   /** Why the upstream refused it; undefined if it did not. */
-  refused: Refusal | undefined = undefined;
+  refused: ConnectRefusal | undefined = undefined;
   /** The client whose request it serves. */
   user: ConnectionUser | undefined = undefined;
   /** The client connection that logged in on it, and that alone it may serve from now on; undefined if none did. */
-  onlyFor: ClientConnection | undefined = undefined;
+  onlyFor: ClientKey | undefined = undefined;
   /** Whether it is not established yet. */
   opening = true;
   /** How long that took, in milliseconds; -1 before that. */
@@ -42,7 +42,7 @@ export class UpstreamConnection implements ResponseSink, Taker, WriteListener {
   /** No request was begun since the last response. */
   private idle = true;
   readonly request: RequestWriter;
-  private readonly link: Link;
+  private readonly link: UpstreamLink;
   private readonly socket: Socket;
   private readonly buffer: ReceiveBuffer;
   private readonly input: PacedReader;

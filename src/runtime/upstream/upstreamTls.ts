@@ -11,7 +11,7 @@ import { upstreamContext } from "../tls/tlsContexts.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 
 /** The state that all TLS connections to one upstream share: trusted roots, and the session to resume. */
-export class UpstreamTls {
+export class TlsToUpstream {
   /** The name or address that the certificate has to be for. */
   readonly name: string;
   private readonly verify: boolean;
@@ -64,7 +64,7 @@ export class UpstreamTls {
 const SESSION_MS = 3_600_000;
 
 /** A connection to an upstream. */
-export interface Link {
+export interface UpstreamLink {
   /** The socket to write to and read from. */
   readonly socket: Socket;
   /** The connection below TLS; without TLS the socket itself. */
@@ -78,7 +78,7 @@ export interface Link {
 }
 
 /** The current step until it is established, in nginx's words. */
-export const connectingTo = ({ socket, tcp }: Link): string =>
+export const connectingTo = ({ socket, tcp }: UpstreamLink): string =>
   tcp.connecting || socket === tcp ? "connecting to" : "TLS handshaking with";
 
 /**
@@ -88,11 +88,11 @@ export const connectingTo = ({ socket, tcp }: Link): string =>
  */
 export function openLink(
   to: LinkOptions,
-  tls: UpstreamTls | undefined,
+  tls: TlsToUpstream | undefined,
   buffer: ReceiveBuffer,
   receive: (chunk: Buffer) => void,
   first?: Buffer,
-): Link {
+): UpstreamLink {
   const options = { ...to, noDelay: true, keepAlive: true, allowHalfOpen: true, ...IN_TURN };
   if (tls !== undefined) return new TlsConnection(tls, options, buffer, receive, first);
   const tcp = connectTcp({ ...options, onread: onRead(buffer, receive) });
@@ -118,14 +118,14 @@ type LinkOptions = NetConnectOpts & { readonly lookup?: LookupFunction | undefin
 const IN_TURN = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 250 };
 
 /** TLS over a TCP connection. */
-export class TlsConnection implements Link {
+export class TlsConnection implements UpstreamLink {
   readonly socket: TLSSocket;
   readonly tcp: Socket;
   looksUp = false;
   private readonly carrier: TlsCarrier;
 
   constructor(
-    tls: UpstreamTls,
+    tls: TlsToUpstream,
     options: LinkOptions,
     buffer: ReceiveBuffer,
     receive: (chunk: Buffer) => void,

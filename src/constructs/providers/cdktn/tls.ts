@@ -1,11 +1,11 @@
 import type { Construct } from "constructs";
 import { provideFor } from "../defaultProvider.js";
 import type * as resources from "../resources.js";
-import { PrivateKey, SelfSignedCert } from "./tlsResources.js";
+import { CdktnPrivateKey, CdktnSelfSignedCert } from "./tlsResources.js";
 
 export function privateKey(scope: Construct, id: string, rsaBits: number): resources.PrivateKey {
   provideFor(scope, "tls");
-  return new PrivateKey(scope, id, { algorithm: "RSA", rsaBits });
+  return new CdktnPrivateKey(scope, id, { algorithm: "RSA", rsaBits });
 }
 
 export function selfSignedCert(
@@ -13,5 +13,5 @@ export function selfSignedCert(
   id: string,
   config: resources.SelfSignedCertArguments,
 ): resources.SelfSignedCert {
-  return new SelfSignedCert(scope, id, config);
+  return new CdktnSelfSignedCert(scope, id, config);
 }

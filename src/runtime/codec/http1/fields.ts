@@ -5,7 +5,7 @@ import * as name from "./fieldNames.js";
 import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
 
 /** A message head: as text, and as the bytes it was made of, which take a third of the time to look at. */
-export interface Head {
+export interface MessageHead {
   /** From the first byte of its first line to the end of the blank line, one char a byte. */
   readonly text: string;
   /** The buffer with the head; valid only while it is being parsed. */
@@ -93,7 +93,7 @@ export class FoldedField extends HeadError {}
  * @param list a list that each field is added to as well; for messages that will be wanted as a list
  */
 export function parseFields(
-  head: Head,
+  head: MessageHead,
   from: number,
   headerCountMax: number,
   fates: name.Fates,
@@ -167,7 +167,7 @@ function badValue(field: string, bareLineFeed: boolean): HeadError {
  * @param from where its fields begin
  * @throws HeadError if a field that frames the message is folded: peers differ in how they read it
  */
-export function unfolded({ text }: Head, from: number): Head {
+export function unfolded({ text }: MessageHead, from: number): MessageHead {
   const fields = text.slice(from);
   for (const { index } of fields.matchAll(/\r\n[ \t]/g)) {
     const begin = fields.lastIndexOf("\n", index) + 1;

@@ -1,5 +1,5 @@
 import { COLON, CR, IS_TOKEN, latin1, LF } from "./syntax.js";
-import { type Head, HeadError } from "./fields.js";
+import { type MessageHead, HeadError } from "./fields.js";
 
 /** Bytes of a refused request line that are worth a log line. */
 const LOGGED_BYTES_MAX = 2048;
@@ -14,7 +14,7 @@ const NO_BYTES = new Uint8Array(0);
 const END_OF_HEAD = "\r\n\r\n";
 
 /** Finds the end of message heads in a stream of buffers. */
-export interface HeadSource extends Head {
+export interface HeadSource extends MessageHead {
   /** True between heads and before the first byte of one. */
   readonly empty: boolean;
   /** After `read` returned a head: index in the given buffer of the first byte after it. */

@@ -8,17 +8,17 @@ import {
 import { logsInConnection } from "../connectionLogin.js";
 import { address, type LoggedRequest } from "../request.js";
 import { REQUEST_FATES } from "./fieldNames.js";
-import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
+import { type Fields, type MessageHead, HeadError, parseFields } from "./fields.js";
 import { CR, IS_TARGET, IS_TOKEN, LF, SP } from "./syntax.js";
 
 /** A request head and what it means for its connection. */
-export interface ParsedRequest extends LoggedRequest {
+export interface Http1ParsedRequest extends LoggedRequest {
   /** Whether the connection may carry another request after this one. */
   readonly keepAlive: boolean;
   readonly expectContinue: boolean;
 }
 
-export interface HeadLimits {
+export interface Http1HeadLimits {
   readonly requestLineBytesMax: number;
   readonly headerCountMax: number;
 }
@@ -28,7 +28,7 @@ export interface HeadLimits {
  *
  * @throws HeadError with the status of the response
  */
-export function parseRequestHead(head: Head, limits: HeadLimits, now: number): ParsedRequest {
+export function parseRequestHead(head: MessageHead, limits: Http1HeadLimits, now: number): Http1ParsedRequest {
   const line = parseRequestLine(head, limits.requestLineBytesMax);
   const fields = parseFields(head, line.end, limits.headerCountMax, REQUEST_FATES);
   if (line.method === "CONNECT") throw new HeadError(CONNECT_REFUSAL.status, CONNECT_REFUSAL.reason);
@@ -38,7 +38,7 @@ export function parseRequestHead(head: Head, limits: HeadLimits, now: number): P
   return new Http1Request(line, fields, where, checkedLength(line, fields, where.serverName), now);
 }
 
-class Http1Request implements ParsedRequest {
+class Http1Request implements Http1ParsedRequest {
   readonly method: string;
   readonly target: string;
   readonly path: string;
@@ -55,7 +55,7 @@ class Http1Request implements ParsedRequest {
   constructor(
     line: RequestLine,
     readonly fields: Fields,
-    where: Place,
+    where: TargetParts,
     readonly bodyLength: number,
     readonly receivedAt: number,
   ) {
@@ -89,7 +89,7 @@ interface RequestLine {
   readonly end: number;
 }
 
-function parseRequestLine(head: Head, bytesMax: number): RequestLine {
+function parseRequestLine(head: MessageHead, bytesMax: number): RequestLine {
   const { text, bytes, at } = head;
   let i = at;
   while (IS_TOKEN[bytes[i]!] === 1) i++;
@@ -132,7 +132,7 @@ function checkedLength(line: RequestLine, fields: Fields, serverName: string): n
   }
 }
 
-interface Place {
+interface TargetParts {
   readonly host: string;
   readonly serverName: string;
   readonly target: string;
@@ -140,7 +140,7 @@ interface Place {
 }
 
 /** Requested host and path; the authority of an absolute-form target replaces Host (RFC 9112, 3.2.2). */
-function locate(line: RequestLine, fields: Fields): Place {
+function locate(line: RequestLine, fields: Fields): TargetParts {
   let { target } = line;
   let authority = fields.host;
   if (authority === undefined && line.version === "1.1") throw new HeadError(400, "no Host field");
@@ -167,7 +167,7 @@ function requestBodyLength(fields: Fields, version: "1.0" | "1.1"): number {
 }
 
 /** Stands in for a request whose head could not be read, for the error page and the log. */
-export function unroutable(requestLine: string): ParsedRequest {
+export function unroutable(requestLine: string): Http1ParsedRequest {
   return {
     // A response to HEAD has no body, however broken the request: the client would read it as its next response.
     method: requestLine.startsWith("HEAD ") ? "HEAD" : "",

@@ -1,5 +1,5 @@
 import { RESPONSE_FATES } from "./fieldNames.js";
-import { type Fields, FoldedField, type Head, HeadError, parseFields, unfolded } from "./fields.js";
+import { type Fields, FoldedField, type MessageHead, HeadError, parseFields, unfolded } from "./fields.js";
 import { CR, IS_VALUE, LF, SP } from "./syntax.js";
 
 /** An upstream's response head, read as strictly as a request (decisions 3.2). */
@@ -29,7 +29,7 @@ export const UNTIL_CLOSE = -2;
  * @throws HeadError; the client then gets 502
  */
 export function parseResponseHead(
-  head: Head,
+  head: MessageHead,
   method: string,
   headerCountMax: number,
   listed: boolean,
@@ -70,8 +70,8 @@ export function parseResponseHead(
   };
 }
 
-function fieldsOf(head: Head, from: number, countMax: number, listed: boolean): Fields {
-  const parse = (of: Head): Fields =>
+function fieldsOf(head: MessageHead, from: number, countMax: number, listed: boolean): Fields {
+  const parse = (of: MessageHead): Fields =>
     parseFields(of, from, countMax, RESPONSE_FATES, listed ? [] : undefined);
   try {
     return parse(head);

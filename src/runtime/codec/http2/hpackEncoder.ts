@@ -22,7 +22,7 @@ export interface ResponseHead {
 }
 
 /** The buffer that a block is written into, from `at` on. */
-interface Output {
+interface BlockOutput {
   readonly buffer: Buffer;
   at: number;
   /** Makes room for this many bytes; `buffer` may be another one afterwards. */
@@ -35,9 +35,9 @@ interface Output {
  * it saves little once fields are indexed, and costs more than indexing.
  */
 export class HpackEncoder {
-  private readonly entries = new Array<Entry | undefined>(TABLE_ENTRIES_MAX).fill(undefined);
+  private readonly entries = new Array<TableEntry | undefined>(TABLE_ENTRIES_MAX).fill(undefined);
   /** The newest entry of each name. */
-  private readonly byName = new Map<string, Entry>();
+  private readonly byName = new Map<string, TableEntry>();
   /** Insertions and evictions so far; an entry's index follows from its own number. */
   private inserted = 0;
   private evicted = 0;
@@ -71,7 +71,7 @@ export class HpackEncoder {
   }
 
   /** Puts the block of a head that was checked into an output. */
-  encode(head: ResponseHead, output: Output): void {
+  encode(head: ResponseHead, output: BlockOutput): void {
     if (this.recurs(head)) {
       const { block } = this.last!;
       output.reserve(block.length + LENGTH_BYTES_MAX);
@@ -81,7 +81,7 @@ export class HpackEncoder {
     if (head.length >= 0) encodeLength(head.length, output);
   }
 
-  private encodeAnew(head: ResponseHead, output: Output): void {
+  private encodeAnew(head: ResponseHead, output: BlockOutput): void {
     const { headers } = head;
     // 256 bytes are for status, server, date and announced sizes.
     let bytes = 256;
@@ -121,7 +121,7 @@ export class HpackEncoder {
     return true;
   }
 
-  private field(name: Name, value: string, output: Output): void {
+  private field(name: Name, value: string, output: BlockOutput): void {
     const entry = this.byName.get(name.lower);
     if (entry !== undefined && entry.value === value)
       return integer(output, 0x80, 7, STATIC_ENTRIES + 1 + this.inserted - entry.number);
@@ -137,7 +137,7 @@ export class HpackEncoder {
     if (indexed) this.insert({ name: name.lower, value, size, number: this.inserted + 1 });
   }
 
-  private insert(entry: Entry): void {
+  private insert(entry: TableEntry): void {
     this.evict(this.sizeMax - entry.size);
     this.entries[++this.inserted & (TABLE_ENTRIES_MAX - 1)] = entry;
     this.byName.set(entry.name, entry);
@@ -155,7 +155,7 @@ export class HpackEncoder {
   }
 }
 
-interface Entry {
+interface TableEntry {
   readonly name: string;
   readonly value: string;
   readonly size: number;
@@ -228,7 +228,7 @@ function nameOf(given: string): Name {
   return name;
 }
 
-function encodeStatus(status: number, output: Output): void {
+function encodeStatus(status: number, output: BlockOutput): void {
   const index = STATIC_STATUS.get(status);
   if (index !== undefined) return integer(output, 0x80, 7, index);
   integer(output, 0, 4, FIRST_STATUS);
@@ -241,7 +241,7 @@ const STATIC_STATUS = new Map(
 );
 
 /** Lengths differ from response to response; a digit is a byte. */
-function encodeLength(length: number, output: Output): void {
+function encodeLength(length: number, output: BlockOutput): void {
   const digits = String(length);
   integer(output, 0, 4, CONTENT_LENGTH);
   output.buffer[output.at++] = digits.length;
@@ -252,7 +252,7 @@ const CONTENT_LENGTH = 28;
 const LENGTH_BYTES_MAX = 24;
 
 /** RFC 7541, 5.1. */
-function integer(output: Output, first: number, prefixBits: number, value: number): void {
+function integer(output: BlockOutput, first: number, prefixBits: number, value: number): void {
   const { buffer } = output;
   const mask = (1 << prefixBits) - 1;
   if (value < mask) {
@@ -265,7 +265,7 @@ function integer(output: Output, first: number, prefixBits: number, value: numbe
 }
 
 /** A string without Huffman coding (RFC 7541, 5.2). */
-function text(output: Output, value: string): void {
+function text(output: BlockOutput, value: string): void {
   integer(output, 0, 7, value.length);
   output.at += output.buffer.write(value, output.at, "latin1");
 }

@@ -5,18 +5,18 @@ import { logsInConnection } from "../connectionLogin.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
 /** A request head, or a replacement for a refused one. */
-export interface ParsedRequest extends LoggedRequest {
+export interface Http2ParsedRequest extends LoggedRequest {
   readonly expectContinue: boolean;
 }
 
-export interface HeadLimits {
+export interface Http2HeadLimits {
   readonly requestLineBytesMax: number;
   readonly headBytesMax: number;
   readonly headerCountMax: number;
 }
 
 /** Why a head is refused. The text goes to the error log only. */
-export interface Refusal {
+export interface HeadRefusal {
   readonly status: 400 | 405 | 414 | 417;
   readonly reason: string;
   /** Whether the request is malformed (RFC 9113, 8.1.1): if so, the stream is reset, without a response. */
@@ -33,9 +33,9 @@ export interface Refusal {
 export function parseRequestHead(
   fields: readonly HpackField[],
   ended: boolean,
-  limits: HeadLimits,
+  limits: Http2HeadLimits,
   now: number,
-): { readonly request: ParsedRequest; readonly refusal: Refusal | undefined } {
+): { readonly request: Http2ParsedRequest; readonly refusal: HeadRefusal | undefined } {
   const head = readFields(fields);
   const { method, contentLength } = head;
   const declared = contentLength === undefined ? -1 : Number(contentLength);
@@ -76,7 +76,7 @@ function giveKey(list: HeaderList): void {
   list.push("Sec-WebSocket-Key", randomBytes(16).toString("base64"));
 }
 
-interface Head {
+interface RequestFieldsState {
   readonly list: HeaderList;
   method: string;
   scheme: string;
@@ -98,8 +98,8 @@ interface Head {
   fault: string | undefined;
 }
 
-function readFields(fields: readonly HpackField[]): Head {
-  const head: Head = {
+function readFields(fields: readonly HpackField[]): RequestFieldsState {
+  const head: RequestFieldsState = {
     list: [],
     method: "",
     scheme: "",
@@ -140,7 +140,7 @@ function readFields(fields: readonly HpackField[]): Head {
   return head;
 }
 
-function notePseudo(head: Head, field: HpackField): void {
+function notePseudo(head: RequestFieldsState, field: HpackField): void {
   const { kind, value } = field;
   // RFC 9113, 8.3: before all regular fields, each once.
   if (head.list.length > 0) head.fault ??= "pseudo-field after a regular one";
@@ -152,7 +152,7 @@ function notePseudo(head: Head, field: HpackField): void {
   else head.fault ??= kind === FieldKind.Malformed ? "invalid pseudo-field" : "pseudo-field given twice";
 }
 
-function noteField(head: Head, { kind, value }: HpackField): void {
+function noteField(head: RequestFieldsState, { kind, value }: HpackField): void {
   if (kind === FieldKind.Malformed) head.fault ??= "invalid or connection-specific field";
   else if (kind === FieldKind.Host) {
     if (head.hasHost) head.fault ??= "two Host fields";
@@ -172,13 +172,13 @@ function noteField(head: Head, { kind, value }: HpackField): void {
 }
 
 /** A text like a request line for the log; empty if not even a method was given. */
-function requestLine(head: Head): string {
+function requestLine(head: RequestFieldsState): string {
   if (head.method === "") return "";
   return `${head.method} ${head.path === "" ? head.authority : head.path} HTTP/2.0`;
 }
 
 /** RFC 9113, 8.1.1, 8.3.1 and 8.5; RFC 8441, 4. */
-function malformation(head: Head, declared: number, ended: boolean): Refusal | undefined {
+function malformation(head: RequestFieldsState, declared: number, ended: boolean): HeadRefusal | undefined {
   let { fault } = head;
   if (head.method === "") fault ??= "no :method";
   else if (head.authority === "") fault ??= "neither :authority nor Host";
@@ -190,7 +190,7 @@ function malformation(head: Head, declared: number, ended: boolean): Refusal | u
   return fault === undefined ? undefined : { status: 400, reason: fault, malformed: true };
 }
 
-function refuse(head: Head, lineLength: number, declared: number, limits: HeadLimits): Refusal | undefined {
+function refuse(head: RequestFieldsState, lineLength: number, declared: number, limits: Http2HeadLimits): HeadRefusal | undefined {
   const { method } = head;
   if (lineLength > limits.requestLineBytesMax) return refused(414, "request line too long");
   if (head.list.length > limits.headerCountMax * 2) return refused(400, "too many fields");
@@ -212,7 +212,7 @@ function refuse(head: Head, lineLength: number, declared: number, limits: HeadLi
   return undefined;
 }
 
-const refused = (status: Refusal["status"], reason: string): Refusal => ({
+const refused = (status: HeadRefusal["status"], reason: string): HeadRefusal => ({
   status,
   reason,
   malformed: false,
