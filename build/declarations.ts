@@ -6,7 +6,7 @@ import { actionFields } from "../src/model/actions/table.js";
 import { configSchema } from "../src/model/config/config.js";
 import { nodesAt, type SchemaNode, variants } from "../src/model/config/schema.js";
 import { deploymentSchema } from "../src/model/deployment.js";
-import { expectation } from "../src/model/expect.js";
+import { expectation } from "../src/model/host/expect.js";
 import { fieldDoc, inferredParents, interfaceDoc, optionsOf, parentsOf, typeOfMember } from "./options.js";
 import { ROOT } from "./paths.js";
 

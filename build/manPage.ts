@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { createProgram } from "../src/cli/program.js";
 import { usageOf, type ArgumentUsage, type CommandUsage } from "../src/cli/usage.js";
-import { VERSION } from "../src/model/version.js";
+import { VERSION } from "../src/model/text/version.js";
 
 /** portico(1), from the definition that the command's own help comes from. */
 export async function manPage(): Promise<string> {

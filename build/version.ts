@@ -4,7 +4,7 @@ import { ROOT } from "./paths.js";
 
 /** `npm version` runs it: the version of `package.json`, where the code can read it. */
 
-const FILE = path.join(ROOT, "src/model/version.ts");
+const FILE = path.join(ROOT, "src/model/text/version.ts");
 
 const { version } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as { version: string };
 const text = readFileSync(FILE, "utf8");

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { BUNDLE } from "../build/paths.js";
-import type { CheckedResponse } from "../src/host/diagnosis/liveCheck.js";
+import type { CheckedResponse } from "../src/host/diagnosis/expected/liveCheck.js";
 import type { Mode } from "./synthesize.js";
 import type { SitePaths } from "./upstreams/webUi.js";
 

@@ -1,8 +1,8 @@
 export * from "./constructs/index.js";
-export type { DeepReadonly } from "./model/inferred.js";
+export type { DeepReadonly } from "./model/schema/inferred.js";
 export type { DeploymentInput, FileMode, FileRole } from "./model/deployment.js";
-export type { DhcpRange, DnsRecord, HostAddresses, PortForward } from "./model/host.js";
-export type { KeyType } from "./model/tlsPolicy.js";
+export type { DhcpRange, DnsRecord, HostAddresses, PortForward } from "./model/host/host.js";
+export type { KeyType } from "./model/net/tlsPolicy.js";
 export type {
   ActionInput,
   DeploymentRow,

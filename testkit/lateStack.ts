@@ -1,5 +1,5 @@
 import { type App, DataResource, Fn, TerraformOutput, TerraformStack, TerraformVariable, Token } from "cdktf";
-import { dnsRecordsOutput } from "../src/constructs/host.js";
+import { dnsRecordsOutput } from "../src/constructs/host/host.js";
 import {
   Action,
   Activation,

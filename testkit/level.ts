@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { askMaster } from "../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../src/runtime/supervisor/control/askMaster.js";
 import type { Holdings } from "../src/runtime/worker/holdings.js";
 import { childrenOf, descriptorsOf } from "./processes.js";
 

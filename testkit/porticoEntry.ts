@@ -5,13 +5,14 @@
 const [, , command, file = ""] = process.argv;
 
 if (command === "check") {
-  void Promise.all([import("../src/runtime/load/loadConfig.js"), import("../src/model/problem.js")]).then(
-    async ([{ loadConfig }, { formatProblem }]) => {
-      const result = await loadConfig({ file });
-      const problems = result.ok ? result.value.warnings : result.problems;
-      process.stdout.write(problems.map((p) => `${formatProblem(p)}\n`).join(""));
-    },
-  );
+  void Promise.all([
+    import("../src/runtime/load/loadConfig.js"),
+    import("../src/model/text/problem.js"),
+  ]).then(async ([{ loadConfig }, { formatProblem }]) => {
+    const result = await loadConfig({ file });
+    const problems = result.ok ? result.value.warnings : result.problems;
+    process.stdout.write(problems.map((p) => `${formatProblem(p)}\n`).join(""));
+  });
 } else {
   void import("../src/runtime/supervisor/serve.js").then(({ serve }) => {
     // The natural end of the process shows that nothing is left that would hold it.

@@ -1,6 +1,6 @@
 import { DEFAULT_SERVER, fileSyncExpectations, frontEndExpectations } from "../src/applications/index.js";
 import type { ExpectedRow, ProxyConfigInput, RouteInput } from "../src/model/index.js";
-import { rowsOfRoute } from "../src/model/expect.js";
+import { rowsOfRoute } from "../src/model/host/expect.js";
 
 export interface SiteOptions {
   readonly mode: "plain" | "tls";

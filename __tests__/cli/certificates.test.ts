@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
-import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
+import type { ListedCertificate } from "../../src/runtime/supervisor/control/certificateList.js";
 
 /** What `portico certificates` prints of what a running portico says. */
 

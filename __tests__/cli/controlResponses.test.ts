@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sampleOverview } from "../../testkit/overviews.js";
 import { eventually } from "../../testkit/waiting.js";
 import { run } from "../../src/cli/program.js";
-import { parseRequest } from "../../src/runtime/supervisor/control.js";
+import { parseRequest } from "../../src/runtime/supervisor/control/control.js";
 
 /**
  * What commands ask a running proxy for, and what they make of its response. A proxy that was taken over says what it

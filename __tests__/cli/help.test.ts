@@ -1,6 +1,6 @@
 import { run } from "../../src/cli/program.js";
-import { nodeFixes } from "../../src/model/nodeReleases.js";
-import { VERSION } from "../../src/model/version.js";
+import { nodeFixes } from "../../src/model/host/nodeReleases.js";
+import { VERSION } from "../../src/model/text/version.js";
 import { expectGolden } from "../render/golden.js";
 
 /** What each command is called, which options it takes, and what it says of them. */

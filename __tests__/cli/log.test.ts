@@ -8,9 +8,9 @@ import { eventually } from "../../testkit/waiting.js";
 import { run } from "../../src/cli/program.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { FakeExchange, type FakeRequest } from "../../testkit/fakeExchange.js";
-import { readLogFile } from "../../src/host/diagnosis/accessLogFile.js";
-import { logsOfConfig } from "../../src/host/diagnosis/configLogs.js";
-import { linesBackwards } from "../../src/host/diagnosis/logFiles.js";
+import { readLogFile } from "../../src/host/diagnosis/logs/accessLogFile.js";
+import { logsOfConfig } from "../../src/host/diagnosis/logs/configLogs.js";
+import { linesBackwards } from "../../src/host/diagnosis/logs/logFiles.js";
 import { parseConfig } from "../../src/model/index.js";
 
 /** `portico log`: files that are written, renamed and truncated while it follows them. */

@@ -1,10 +1,10 @@
 import { Command, InvalidArgumentError } from "commander";
-import { withControl } from "../../src/cli/controlOptions.js";
+import { withControl } from "../../src/cli/commands/controlOptions.js";
 import { duration, moment, wholeNumber } from "../../src/cli/options.js";
 import { sourceOf } from "../../src/cli/document.js";
-import { collectUpstream } from "../../src/cli/previewOptions.js";
-import { collectCredential } from "../../src/cli/reloadCommand.js";
-import { addDatabaseOptions } from "../../src/cli/storedSettingsOptions.js";
+import { collectUpstream } from "../../src/cli/commands/previewOptions.js";
+import { collectCredential } from "../../src/cli/commands/reloadCommand.js";
+import { addDatabaseOptions } from "../../src/cli/commands/storedSettingsOptions.js";
 import type { CredentialSource } from "../../src/runtime/load/credentialSet.js";
 
 /** How options are read. */

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
-import { nodeFixes } from "../../src/model/nodeReleases.js";
-import { VERSION } from "../../src/model/version.js";
+import { nodeFixes } from "../../src/model/host/nodeReleases.js";
+import { VERSION } from "../../src/model/text/version.js";
 
 /** Scripts read `--json`: a command that cannot do its work prints JSON as well then, and people a text. */
 

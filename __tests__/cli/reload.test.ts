@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { problem } from "../../src/model/index.js";
-import type { ControlOutcome } from "../../src/runtime/supervisor/control.js";
+import type { ControlOutcome } from "../../src/runtime/supervisor/control/control.js";
 
 /** `portico reload`: what it hands over first, and what is left of that when the response is no. */
 

@@ -1,4 +1,4 @@
-import { readyPreview, readyText } from "../../src/cli/previewCommand.js";
+import { readyPreview, readyText } from "../../src/cli/commands/previewCommand.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { siteConfig, type SiteOptions } from "../../testkit/siteConfig.js";

@@ -1,5 +1,5 @@
 import { TerraformVariable } from "cdktf";
-import { authorityName } from "../../src/constructs/acme.js";
+import { authorityName } from "../../src/constructs/proxy/acme.js";
 import {
   Application,
   FrontEnd,

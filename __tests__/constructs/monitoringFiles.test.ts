@@ -2,7 +2,7 @@ import * as z from "zod";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { renderAlertRules, renderDashboard } from "../../src/index.js";
-import { SOON_DAYS, SOON_SHARE } from "../../src/model/certificateEnd.js";
+import { SOON_DAYS, SOON_SHARE } from "../../src/model/net/certificateEnd.js";
 import { FAMILIES, type Family } from "../../src/runtime/counting/families.js";
 import { alerts, dashboardQueries } from "../../testkit/monitoring.js";
 

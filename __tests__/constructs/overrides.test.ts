@@ -1,4 +1,4 @@
-import { overridePathProblems } from "../../src/constructs/configOverrides.js";
+import { overridePathProblems } from "../../src/constructs/proxy/configOverrides.js";
 import { Action, Host, Mode, ReverseProxy, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";

@@ -20,7 +20,7 @@ import {
   Upstream,
   VirtualServer,
 } from "../../src/index.js";
-import { packagedBundle } from "../../src/constructs/proxyService.js";
+import { packagedBundle } from "../../src/constructs/service/proxyService.js";
 import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { addresses, newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 

@@ -1,7 +1,7 @@
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
-import { expectedResponses } from "../../src/host/diagnosis/expectedResponses.js";
+import { expectedResponses } from "../../src/host/diagnosis/expected/expectedResponses.js";
 import {
   Application,
   ContainerFrontEnd,

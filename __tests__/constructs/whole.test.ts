@@ -8,7 +8,7 @@ import {
   IPV4_PATTERN,
   IPV6_PATTERN,
   LOWER_IPV6_PATTERN,
-} from "../../src/model/textRule.js";
+} from "../../src/model/text/textRule.js";
 import { difference, expectGolden } from "../render/golden.js";
 import { frontEnd, newStack } from "../../testkit/stacks.js";
 import { lateStack } from "../../testkit/lateStack.js";

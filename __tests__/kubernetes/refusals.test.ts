@@ -1,4 +1,4 @@
-import { secondsOf } from "../../src/model/duration.js";
+import { secondsOf } from "../../src/model/text/duration.js";
 import { TerraformVariable, Testing } from "cdktf";
 import { Action, type ContainerProxy, ProblemError } from "../../src/index.js";
 import { KubernetesFrontEnd, type KubernetesFrontEndProps } from "../../src/kubernetes/index.js";

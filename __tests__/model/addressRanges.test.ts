@@ -1,5 +1,5 @@
 import { withinRanges } from "../../src/model/access/addressSet.js";
-import { plainRange } from "../../src/model/address.js";
+import { plainRange } from "../../src/model/net/address.js";
 
 test.each([
   ["::ffff:10.0.0.0/104", "10.0.0.0/8"],

@@ -6,7 +6,7 @@ import {
   unbracketed,
   upstreamAddress,
   urlAuthority,
-} from "../../src/model/authority.js";
+} from "../../src/model/net/authority.js";
 
 test.each([
   ["app.example", "app.example"],

@@ -1,5 +1,5 @@
-import { type CertificateEnd, certificateEnd } from "../../src/model/certificateEnd.js";
-import { DAY_MS } from "../../src/model/duration.js";
+import { type CertificateEnd, certificateEnd } from "../../src/model/net/certificateEnd.js";
+import { DAY_MS } from "../../src/model/text/duration.js";
 
 /** Of how many days it is valid, what comes so many days before its end. */
 test.each<[number, ...[number, CertificateEnd][]]>([

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { issue } from "../../testkit/certificates.js";
-import { coversName, sniNames } from "../../src/model/certificateName.js";
-import { NameTable } from "../../src/model/serverName.js";
+import { coversName, sniNames } from "../../src/model/net/certificateName.js";
+import { NameTable } from "../../src/model/net/serverName.js";
 
 /** By which names a certificate can be chosen, and which is. */
 

@@ -1,4 +1,4 @@
-import { baseName, pathName } from "../../src/model/credentialName.js";
+import { baseName, pathName } from "../../src/model/host/credentialName.js";
 
 test.each([
   ["/etc/letsencrypt/live/a/privkey.pem", "privkey.pem", "etc_letsencrypt_live_a_privkey.pem"],

@@ -1,6 +1,6 @@
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
 import { differences } from "../../src/model/review/difference.js";
-import { TLS_POLICIES } from "../../src/model/tlsPolicy.js";
+import { TLS_POLICIES } from "../../src/model/net/tlsPolicy.js";
 import { sayings } from "../../testkit/sayings.js";
 import { type ReviewFinding, FINDINGS, type FindingId } from "../../src/model/review/findings.js";
 

@@ -6,7 +6,7 @@ import {
   PageTemplate,
   type Placeholder,
   PLACEHOLDERS,
-} from "../../src/model/errorPage.js";
+} from "../../src/model/net/errorPage.js";
 import { parseConfig } from "../../src/model/index.js";
 import { sayings } from "../../testkit/sayings.js";
 

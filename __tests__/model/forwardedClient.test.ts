@@ -1,5 +1,5 @@
 import { withinRanges } from "../../src/model/access/addressSet.js";
-import { forwardedClient } from "../../src/model/forwardedClient.js";
+import { forwardedClient } from "../../src/model/net/forwardedClient.js";
 
 /** Whom a trusted proxy names as its client. */
 

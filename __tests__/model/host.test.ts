@@ -1,4 +1,4 @@
-import { exposedPorts, type HostAddresses, hostProblems, loopbackPorts } from "../../src/model/host.js";
+import { exposedPorts, type HostAddresses, hostProblems, loopbackPorts } from "../../src/model/host/host.js";
 import type { Problem } from "../../src/model/index.js";
 import { sayings } from "../../testkit/sayings.js";
 

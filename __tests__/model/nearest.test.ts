@@ -1,4 +1,4 @@
-import { nearest } from "../../src/model/nearest.js";
+import { nearest } from "../../src/model/text/nearest.js";
 
 /** Names as they are misspelt, each with the one that was probably meant. */
 test.each<[string, readonly string[], string | undefined]>([

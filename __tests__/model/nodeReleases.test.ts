@@ -1,4 +1,4 @@
-import { nodeFixes } from "../../src/model/nodeReleases.js";
+import { nodeFixes } from "../../src/model/host/nodeReleases.js";
 
 /** Until when Node gets fixes, as users read it. */
 test.each([

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig } from "../../src/model/index.js";
-import { NOT_SUPPORTED } from "../../src/model/notSupported.js";
+import { NOT_SUPPORTED } from "../../src/model/text/notSupported.js";
 
 /** What other proxies do and this one does not: the message for such a field or value says what to do instead. */
 

@@ -1,4 +1,4 @@
-import { printable, printableValue } from "../../src/model/printable.js";
+import { printable, printableValue } from "../../src/model/text/printable.js";
 
 test.each([
   ["a\tb\nc", "a\tb\nc", "a\\tb\\nc"],

@@ -1,9 +1,9 @@
 import { App, TerraformStack } from "cdktf";
 import { parseConfig } from "../../src/model/index.js";
 import { places } from "../../src/model/config/places.js";
-import { plainName, NOT_SUPPORTED } from "../../src/model/notSupported.js";
-import { SYNONYMS } from "../../src/model/synonyms.js";
-import { HOST_PROPS } from "../../src/constructs/host.js";
+import { plainName, NOT_SUPPORTED } from "../../src/model/text/notSupported.js";
+import { SYNONYMS } from "../../src/model/text/synonyms.js";
+import { HOST_PROPS } from "../../src/constructs/host/host.js";
 import { FRONT_END_PROPS } from "../../src/constructs/frontEnd/frontEndProps.js";
 import {
   Application,

@@ -9,7 +9,7 @@ import {
 } from "../../src/model/index.js";
 import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
 import { hostAsked, redirectLocation, type RedirectGoal } from "../../src/model/actions/location.js";
-import { ipv4Bits, isCidr, isPort, isWildcard, reachableAt } from "../../src/model/address.js";
+import { ipv4Bits, isCidr, isPort, isWildcard, reachableAt } from "../../src/model/net/address.js";
 
 describe("normalisePath (decisions 1.3)", () => {
   test.each([

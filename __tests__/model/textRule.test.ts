@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
-import { loopbackPorts } from "../../src/model/host.js";
-import { PUBLIC_NAME } from "../../src/model/serverName.js";
+import { loopbackPorts } from "../../src/model/host/host.js";
+import { PUBLIC_NAME } from "../../src/model/net/serverName.js";
 import { configSchema } from "../../src/model/config/config.js";
 import { nodesAt } from "../../src/model/config/schema.js";
 import {
@@ -18,8 +18,8 @@ import {
   serverName,
   text,
   upstreamUrl,
-} from "../../src/model/fields.js";
-import { IPV6_PATTERN } from "../../src/model/textRule.js";
+} from "../../src/model/schema/fields.js";
+import { IPV6_PATTERN } from "../../src/model/text/textRule.js";
 
 /** Texts on both sides of every rule. */
 const TEXTS = [

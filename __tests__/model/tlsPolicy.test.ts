@@ -1,4 +1,4 @@
-import { tlsPolicySettings } from "../../src/model/tlsPolicy.js";
+import { tlsPolicySettings } from "../../src/model/net/tlsPolicy.js";
 
 /** What each policy by name negotiates: Mozilla's as in its server-side TLS guidelines, 5.7, and 5.8 for the first group. */
 

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { z } from "zod";
-import { Untrusted } from "../../src/model/untrusted.js";
+import { Untrusted } from "../../src/model/text/untrusted.js";
 
 /** What comes from hands with fewer rights is opened by a schema, and by nothing else. */
 

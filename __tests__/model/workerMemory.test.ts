@@ -1,5 +1,5 @@
-import { limits } from "../../src/model/limits.js";
-import { connectionsWithin, limitsWithin, workersWithin } from "../../src/model/workerMemory.js";
+import { limits } from "../../src/model/schema/limits.js";
+import { connectionsWithin, limitsWithin, workersWithin } from "../../src/model/host/workerMemory.js";
 
 /** What fits into a memory, by the figures of docs/limits.md. */
 

@@ -32,7 +32,7 @@ import {
   type UnitDocument,
   unitProblems,
 } from "../../src/render/index.js";
-import { accepting } from "../../src/model/textRule.js";
+import { accepting } from "../../src/model/text/textRule.js";
 import { PATH_PREFIX } from "../../src/applications/index.js";
 import { ACCOUNT, DAEMON_PATH } from "../../src/render/daemonUnits.js";
 import { INTERFACE_NAME, IPV6_GATEWAY, MAC_ADDRESS } from "../../src/render/networkd.js";

@@ -1,6 +1,6 @@
-import { listCertificates } from "../../src/runtime/supervisor/certificateList.js";
-import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
-import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
+import { listCertificates } from "../../src/runtime/supervisor/control/certificateList.js";
+import { MasterLog } from "../../src/runtime/supervisor/report/masterLog.js";
+import { CertificateManager } from "../../src/runtime/supervisor/served/certificateManager.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue } from "../../testkit/certificates.js";
 import { loopback, oneServerConfig } from "../../testkit/oneServer.js";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loopback, oneServerConfig } from "../../testkit/oneServer.js";
 import type { ProxyConfig } from "../../src/model/index.js";
-import { CertificateManager } from "../../src/runtime/supervisor/certificateManager.js";
+import { CertificateManager } from "../../src/runtime/supervisor/served/certificateManager.js";
 
 /** How a master responds to requests for certificates by ACME that has none, or has them no more. */
 

@@ -7,9 +7,9 @@ import {
   memoryWarning,
   withinMemory,
   workerCount,
-} from "../../src/runtime/supervisor/allowance.js";
-import { cgroupLimits, memoryKills } from "../../src/runtime/supervisor/cgroup.js";
-import { limits } from "../../src/model/limits.js";
+} from "../../src/runtime/supervisor/report/allowance.js";
+import { cgroupLimits, memoryKills } from "../../src/runtime/supervisor/report/cgroup.js";
+import { limits } from "../../src/model/schema/limits.js";
 import { parseConfig } from "../../src/model/index.js";
 import { eventually } from "../../testkit/waiting.js";
 import { Portico } from "../../testkit/portico.js";

@@ -3,8 +3,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
-import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
+import { type ControlOutcome, ControlServer } from "../../src/runtime/supervisor/control/control.js";
 
 /** The control socket, between a command and the master. */
 

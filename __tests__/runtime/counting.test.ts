@@ -15,7 +15,9 @@ const SERVER = { name: "site" } as VirtualServerConfig;
 const ROUTE = { name: "files", path: "/files" } as RouteConfig;
 
 /** An exchange that is over. */
-const over = (more: Partial<CountedExchange> & { method?: string; tookMs?: number } = {}): CountedExchange => ({
+const over = (
+  more: Partial<CountedExchange> & { method?: string; tookMs?: number } = {},
+): CountedExchange => ({
   request: { method: more.method ?? "GET", receivedAt: 10_000 - (more.tookMs ?? 0) },
   client: { scheme: "http" },
   status: 200,

@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { join } from "node:path";
 import { respondError, serverHeader } from "../../src/runtime/dispatch/errorPages.js";
 import { reasonPhrase } from "../../src/runtime/dispatch/reasonPhrases.js";
-import { VERSION } from "../../src/model/version.js";
+import { VERSION } from "../../src/model/text/version.js";
 import { FakeExchange, type FakeOptions, type FakeRequest } from "../../testkit/fakeExchange.js";
 
 function error(

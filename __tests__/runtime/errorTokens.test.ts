@@ -2,7 +2,7 @@ import dns from "node:dns";
 import { readFileSync } from "node:fs";
 import type * as net from "node:net";
 import { join } from "node:path";
-import { ERROR_TOKENS, type ErrorToken } from "../../src/model/errorTokens.js";
+import { ERROR_TOKENS, type ErrorToken } from "../../src/model/net/errorTokens.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { NO_PAUSES } from "../../src/runtime/dispatch/pauses.js";
 import { RespondAction } from "../../src/runtime/actions/fixedResponses.js";

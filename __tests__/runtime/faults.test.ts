@@ -1,6 +1,6 @@
 import { statusText } from "../../src/cli/statusText.js";
 import { type FaultFacts, FAULTS, faultsOf } from "../../src/model/faults.js";
-import { ENGINE_ROWS } from "../../src/model/rows.js";
+import { ENGINE_ROWS } from "../../src/model/host/rows.js";
 import { noticesOf } from "../../src/runtime/notifications/notice.js";
 import type { Overview } from "../../src/runtime/status/overview.js";
 import { statusPage } from "../../src/runtime/status/page.js";

@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
-import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/generation.js";
+import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/processes/generation.js";
 import type { ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 import { isDone, ONLY_TIMEOUTS } from "../../testkit/fakeTimers.js";
 import { alive } from "../../testkit/portico.js";

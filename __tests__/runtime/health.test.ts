@@ -1,4 +1,4 @@
-import { Health, type NotReady } from "../../src/runtime/supervisor/health.js";
+import { Health, type NotReady } from "../../src/runtime/supervisor/listeners/health.js";
 import { freePort } from "../../testkit/ports.js";
 
 /** Whether the master accepts connections. */

@@ -5,7 +5,7 @@ import type * as net from "node:net";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import type { Holdings, WorkerHoldings } from "../../src/runtime/worker/holdings.js";
 import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
 import { issue } from "../../testkit/certificates.js";

@@ -1,5 +1,5 @@
 import v8 from "node:v8";
-import { HOP_BY_HOP } from "../../src/model/hopByHop.js";
+import { HOP_BY_HOP } from "../../src/model/net/hopByHop.js";
 import { HpackDecoder, huffmanDecode } from "../../src/runtime/codec/http2/hpackDecoder.js";
 import { type ResponseHead, HpackEncoder } from "../../src/runtime/codec/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/server/outbox.js";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stall } from "../../testkit/waiting.js";
-import { Successor } from "../../src/runtime/supervisor/handover.js";
-import { WorkerHandle } from "../../src/runtime/supervisor/workerHandle.js";
+import { Successor } from "../../src/runtime/supervisor/processes/handover.js";
+import { WorkerHandle } from "../../src/runtime/supervisor/processes/workerHandle.js";
 
 /** Processes that start and then say nothing: when the master gives them up, and what it says. */
 

@@ -1,6 +1,6 @@
 import { issue } from "../../testkit/certificates.js";
 import { TLS_POLICIES, type TlsPolicySettings } from "../../src/model/index.js";
-import { keyTypeFor, takesKeyType } from "../../src/model/tlsPolicy.js";
+import { keyTypeFor, takesKeyType } from "../../src/model/net/tlsPolicy.js";
 import { handshakeProblem } from "../../src/runtime/tls/handshakeCheck.js";
 
 /** Which keys the ciphers of a policy take: what the model says, and what a handshake of OpenSSL shows. */

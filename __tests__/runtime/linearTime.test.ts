@@ -84,12 +84,12 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   'src/model/config/repeatedFields.ts /"(?:[^"\\\\]|\\\\.)*"|[{}[\\],]/g': {
     because: "the text is JSON, so that every quote that opens a string has one that closes the string",
   },
-  "src/model/errorPage.ts /^(?:(?:\\.{0,2}|~)\\/[^\\s<>]*|[^\\s<>{}]+\\.html?)$/": {
+  "src/model/net/errorPage.ts /^(?:(?:\\.{0,2}|~)\\/[^\\s<>]*|[^\\s<>{}]+\\.html?)$/": {
     because:
       "a text of the administrator; each try gives back one character at a time from the only repetition",
     worst: ["", "a", " "],
   },
-  "src/model/errorPage.ts /\\{\\{([^{}]*)\\}\\}/": {
+  "src/model/net/errorPage.ts /\\{\\{([^{}]*)\\}\\}/": {
     because:
       "a page of the administrator, cut to a length; a try ends at the brace where the next one begins",
     worst: ["", "{{a", "}"],
@@ -110,7 +110,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     worst: ['secret "', "a", "!"],
   },
   "src/model/config/parse.ts / at position (\\d+)$/": { because: "text of a JSON error" },
-  "src/model/serverName.ts /^[a-z0-9_](?:[a-z0-9_-]|\\.(?!\\.|$))*$/": {
+  "src/model/net/serverName.ts /^[a-z0-9_](?:[a-z0-9_-]|\\.(?!\\.|$))*$/": {
     because: "the alternatives begin with different chars, so there is one way to read a text",
     worst: ["a", "b.", "!"],
   },
@@ -121,8 +121,8 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/runtime/load/certificateExpiry.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
     because: "a file of the config",
   },
-  "src/runtime/supervisor/cgroup.ts /^oom_kill (\\d+)$/m": { because: "a file of the kernel" },
-  "src/runtime/supervisor/ownServer.ts /^([A-Z]+) (\\S+) HTTP\\/1\\.[01]\\r\\n/": {
+  "src/runtime/supervisor/report/cgroup.ts /^oom_kill (\\d+)$/m": { because: "a file of the kernel" },
+  "src/runtime/supervisor/listeners/ownServer.ts /^([A-Z]+) (\\S+) HTTP\\/1\\.[01]\\r\\n/": {
     because: "each part ends at a blank, which it cannot contain",
     worst: ["A ", "a", ""],
   },
@@ -131,7 +131,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   },
   "src/runtime/load/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1DH PARAMETERS-----/":
     { because: "a file of the config" },
-  "src/model/target.ts /^https?:\\/\\/([^/?#]+)(.*)/is": {
+  "src/model/net/target.ts /^https?:\\/\\/([^/?#]+)(.*)/is": {
     because:
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", ""],
@@ -140,13 +140,13 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "a file of the config",
   },
   "src/runtime/load/authorityFiles.ts /^[A-Za-z0-9_-]+=*\\s*$/": { because: "a file of the config" },
-  "src/runtime/supervisor/certificateList.ts /^(?:DNS|IP Address):(.*)$/": {
+  "src/runtime/supervisor/control/certificateList.ts /^(?:DNS|IP Address):(.*)$/": {
     because: "text of a certificate that is served",
   },
-  "src/runtime/supervisor/certificateList.ts /^CN=(.*)$/m": {
+  "src/runtime/supervisor/control/certificateList.ts /^CN=(.*)$/m": {
     because: "text of a certificate that is served",
   },
-  "src/runtime/supervisor/certificateList.ts /^O=(.*)$/m": {
+  "src/runtime/supervisor/control/certificateList.ts /^O=(.*)$/m": {
     because: "text of a certificate that is served",
   },
   "src/runtime/acme/acmeClient.ts /<([^<>]*)>([^<]*)/g": {
@@ -158,7 +158,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "a file of our own",
   },
   "src/runtime/tls/der.ts /[-:T]|\\.\\d+/g": { because: "a date of our own" },
-  "src/model/tlsPolicy.ts /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\\d+-)/": {
+  "src/model/net/tlsPolicy.ts /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\\d+-)/": {
     because: "names of ciphers of the config",
   },
 };
@@ -230,10 +230,10 @@ describe("regular expressions", () => {
       "src/model/actions/forwarding.ts",
       // The spellings of other proxies, between bars.
       "src/model/config/literalChecks.ts",
-      "src/model/fields.ts",
+      "src/model/schema/fields.ts",
       // The rule of a deployment for the commands of its daemons: both are of the one who may deploy.
-      "src/model/rows.ts",
-      "src/model/textRule.ts",
+      "src/model/host/rows.ts",
+      "src/model/text/textRule.ts",
       "src/runtime/actions/conditional.ts",
       // One class of characters, repeated, between the ends of the text.
       "src/runtime/codec/http2/hpackTables.ts",

@@ -1,5 +1,5 @@
-import { CUT_REQUEST, readLogLine } from "../../src/host/diagnosis/accessLogLine.js";
-import { readEntry } from "../../src/host/diagnosis/logEntry.js";
+import { CUT_REQUEST, readLogLine } from "../../src/host/diagnosis/logs/accessLogLine.js";
+import { readEntry } from "../../src/host/diagnosis/logs/logEntry.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { loggedQuery } from "../../src/runtime/logs/loggedQuery.js";
 import { FakeExchange, type FakeRequest } from "../../testkit/fakeExchange.js";

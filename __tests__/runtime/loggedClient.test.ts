@@ -2,7 +2,7 @@ import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProto
 import fc from "../../testkit/property.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 import { connectTo, LoopbackServer } from "../../testkit/peers.js";
-import { readEntry } from "../../src/host/diagnosis/logEntry.js";
+import { readEntry } from "../../src/host/diagnosis/logs/logEntry.js";
 import { shownClient, shownIn } from "../../src/runtime/logs/loggedClient.js";
 
 /** Addresses of clients, in each line of each log that names one. */

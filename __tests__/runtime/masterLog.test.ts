@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { problem } from "../../src/model/index.js";
-import { MasterLog } from "../../src/runtime/supervisor/masterLog.js";
+import { MasterLog } from "../../src/runtime/supervisor/report/masterLog.js";
 import { loopback, oneServerConfig } from "../../testkit/oneServer.js";
 
 /** Messages of the master, on standard error and in the error log. */

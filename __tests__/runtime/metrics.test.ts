@@ -8,8 +8,8 @@ import type { Counts } from "../../src/runtime/counting/counts.js";
 import { exposition } from "../../src/runtime/counting/exposition.js";
 import { FAMILIES, type Family } from "../../src/runtime/counting/families.js";
 import { MasterSockets } from "../../src/runtime/supervisor/masterSockets.js";
-import { Metrics } from "../../src/runtime/supervisor/metrics.js";
-import { textResponse } from "../../src/runtime/supervisor/ownServer.js";
+import { Metrics } from "../../src/runtime/supervisor/listeners/metrics.js";
+import { textResponse } from "../../src/runtime/supervisor/listeners/ownServer.js";
 
 const COUNTS: Counts = {
   responseBytes: [{ labels: ["site", "files"], values: [12] }],

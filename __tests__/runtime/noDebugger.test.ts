@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildBundle } from "../../build/bundle.js";
 import { descriptorsOf } from "../../testkit/processes.js";
-import { nodeOptions } from "../../src/runtime/supervisor/noDebugger.js";
+import { nodeOptions } from "../../src/runtime/supervisor/processes/noDebugger.js";
 
 /** No process of ours has a debugger: neither by an option, nor by a signal, at whatever moment that comes. */
 

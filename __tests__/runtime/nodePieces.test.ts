@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Evidence } from "../../src/host/diagnosis/evidence.js";
-import { diagnose } from "../../src/host/diagnosis/rows.js";
+import { diagnose } from "../../src/host/diagnosis/rows/rows.js";
 import { parseConfig } from "../../src/model/index.js";
 import { piecesText, switchedOff, WITHOUT } from "../../src/runtime/sockets/node/pieces.js";
 import { KNOWN_VERSIONS } from "../../src/runtime/sockets/node/probe.js";
@@ -155,7 +155,7 @@ test("known Node versions are those that the tests run on, the deployed one amon
   const packages = Object.values(versions.packages).filter((found) => "version" in found);
   expect(packages.map(({ version }) => `v${version}`)).toEqual(KNOWN_VERSIONS);
   const deployed = versions.packages["node_modules/node-24"];
-  const runtime = readFileSync(join(__dirname, "../../src/constructs/nodeRuntime.ts"), "utf8");
+  const runtime = readFileSync(join(__dirname, "../../src/constructs/host/nodeRuntime.ts"), "utf8");
   expect(runtime).toContain(`DEFAULT_VERSION = "${deployed.version}"`);
   expect(runtime).toContain(deployed.integrity);
 });

@@ -1,7 +1,10 @@
 import { NoticeBoard } from "../../src/runtime/notifications/noticeBoard.js";
 import { noticesOf } from "../../src/runtime/notifications/notice.js";
 import { disksOf, DownTimes, fullDisks, WorkerEnds } from "../../src/runtime/notifications/watch.js";
-import { certificateState, type ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
+import {
+  certificateState,
+  type ListedCertificate,
+} from "../../src/runtime/supervisor/control/certificateList.js";
 
 /** What is told of what goes wrong, and when. Times are minutes. */
 

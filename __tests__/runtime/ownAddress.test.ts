@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import fc from "../../testkit/property.js";
-import { canonicalAddress } from "../../src/model/address.js";
+import { canonicalAddress } from "../../src/model/net/address.js";
 import { isOwnAddress } from "../../src/runtime/load/ownAddress.js";
 
 const OWN = Object.values(networkInterfaces())

@@ -1,5 +1,5 @@
 import { connectTo } from "../../testkit/peers.js";
-import { OwnServer, textResponse } from "../../src/runtime/supervisor/ownServer.js";
+import { OwnServer, textResponse } from "../../src/runtime/supervisor/listeners/ownServer.js";
 
 /** The health listener is the master's: whatever a peer sends there, it gets one short response. */
 

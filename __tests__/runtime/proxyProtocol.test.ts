@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
-import { type ProbeOutcome, probe } from "../../src/host/diagnosis/probe.js";
+import { type ProbeOutcome, probe } from "../../src/host/diagnosis/expected/probe.js";
 import { issue } from "../../testkit/certificates.js";
 import { Accepted, parseResponse } from "../../testkit/peers.js";
 import { freePorts } from "../../testkit/ports.js";

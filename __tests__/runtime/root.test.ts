@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openFolder } from "../../testkit/portico.js";
 import { configNode, type SchemaNode, variants } from "../../src/model/config/schema.js";
 import type { ProxyConfig, ProxyConfigInput } from "../../src/model/index.js";
-import { FILE_PATH } from "../../src/model/textRule.js";
+import { FILE_PATH } from "../../src/model/text/textRule.js";
 import { loadConfig } from "../../src/runtime/load/loadConfig.js";
 
 /** `--root`: each path of a config is looked up below a folder. The schema says which fields are paths. */

@@ -5,10 +5,10 @@ import type { Counts } from "../../src/runtime/counting/counts.js";
 import type { PauseOrder } from "../../src/runtime/dispatch/pauses.js";
 import type { SeenTransfers } from "../../src/runtime/dispatch/transfers.js";
 import type { OverviewServer } from "../../src/runtime/status/overview.js";
-import type { ListedServer, ListedUpstream } from "../../src/runtime/supervisor/listedUpstreams.js";
-import { masterGauges } from "../../src/runtime/supervisor/servedCounts.js";
-import { ServedOverview } from "../../src/runtime/supervisor/servedOverview.js";
-import { Outcomes } from "../../src/runtime/supervisor/serverStates.js";
+import type { ListedServer, ListedUpstream } from "../../src/runtime/supervisor/control/listedUpstreams.js";
+import { masterGauges } from "../../src/runtime/supervisor/served/servedCounts.js";
+import { ServedOverview } from "../../src/runtime/supervisor/served/servedOverview.js";
+import { Outcomes } from "../../src/runtime/supervisor/served/serverStates.js";
 
 /** What the status page, its data and `portico status` are told, by what those know who make it up. */
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as pass } from "node:timers/promises";
 import { NOTHING_SEEN, type PauseOrder, type SeenPauses } from "../../src/runtime/dispatch/pauses.js";
 import { Queue } from "../../src/runtime/queue.js";
-import { ServedPauses } from "../../src/runtime/supervisor/servedPauses.js";
+import { ServedPauses } from "../../src/runtime/supervisor/served/servedPauses.js";
 import { eventually } from "../../testkit/waiting.js";
 
 /** The responses of a master to those who begin and end pauses, and when these end by themselves. */

@@ -1,8 +1,8 @@
 import { parseConfig, type ProxyConfig, type UpstreamInput } from "../../src/model/index.js";
 import { Queue } from "../../src/runtime/queue.js";
-import { masterGauges } from "../../src/runtime/supervisor/servedCounts.js";
-import { Outcomes } from "../../src/runtime/supervisor/serverStates.js";
-import { ServedUpstreams } from "../../src/runtime/supervisor/servedUpstreams.js";
+import { masterGauges } from "../../src/runtime/supervisor/served/servedCounts.js";
+import { Outcomes } from "../../src/runtime/supervisor/served/serverStates.js";
+import { ServedUpstreams } from "../../src/runtime/supervisor/served/servedUpstreams.js";
 import type { SeenServer, ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 
 /** What notifications and metrics say of servers, by what checks, commands and each of the workers know of them. */

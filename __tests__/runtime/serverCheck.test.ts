@@ -7,7 +7,7 @@ import * as tls from "node:tls";
 import { issue } from "../../testkit/certificates.js";
 import { stall } from "../../testkit/waiting.js";
 import { parseConfig, serverConfigsOf, type UpstreamInput } from "../../src/model/index.js";
-import { ServerCheck } from "../../src/runtime/supervisor/serverChecks.js";
+import { ServerCheck } from "../../src/runtime/supervisor/served/serverChecks.js";
 
 /** What a check of a server makes of its response, over each kind of connection. */
 

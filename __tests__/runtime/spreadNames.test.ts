@@ -3,7 +3,7 @@ import type { LookupAddress } from "node:dns";
 import { ONLY_TIMEOUTS } from "../../testkit/fakeTimers.js";
 import { parseConfig } from "../../src/model/index.js";
 import { Queue } from "../../src/runtime/queue.js";
-import { ServedUpstreams } from "../../src/runtime/supervisor/servedUpstreams.js";
+import { ServedUpstreams } from "../../src/runtime/supervisor/served/servedUpstreams.js";
 
 /** What the error log says of names whose addresses are servers, as lookups succeed and fail every five seconds. */
 

@@ -4,7 +4,7 @@ import {
   type OverviewEvent,
   shortAddress,
 } from "../../src/runtime/status/overview.js";
-import type { CertificateEnd } from "../../src/model/certificateEnd.js";
+import type { CertificateEnd } from "../../src/model/net/certificateEnd.js";
 import { statusPage } from "../../src/runtime/status/page.js";
 import { SCRIPT, statusResponse, STYLE } from "../../src/runtime/status/site.js";
 import { faultsOf } from "../../src/model/faults.js";

@@ -1,4 +1,4 @@
-import type { ErrorToken } from "../../src/model/errorTokens.js";
+import type { ErrorToken } from "../../src/model/net/errorTokens.js";
 import { tlsFailure, tlsToken } from "../../src/runtime/upstream/failures.js";
 
 /** What the error log says of TLS to an upstream, by the codes of Node and of OpenSSL, and what the access log calls it. */

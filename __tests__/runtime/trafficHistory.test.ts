@@ -3,7 +3,7 @@ import {
   TrafficSamples,
   trafficTotals,
   type TrafficTotals,
-} from "../../src/runtime/supervisor/trafficHistory.js";
+} from "../../src/runtime/supervisor/served/trafficHistory.js";
 
 const totals = (requests: number, more: Partial<TrafficTotals> = {}): TrafficTotals => ({
   requests,

@@ -52,10 +52,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/model": [
+    "text",
+    "net",
+    "schema",
+    "host",
     ".",
     "access",
     "actions",
     "config",
+    "lateValues.ts",
     "deployment.ts",
     "serving.ts",
     "index.ts",
@@ -64,7 +69,19 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "review",
   ],
   "src/render": [".", "index.ts", "kubernetes"],
-  "src/constructs": ["providers", "props", "delivery", ".", "application", "frontEnd", "pair", "index.ts"],
+  "src/constructs": [
+    "providers",
+    "props",
+    "delivery",
+    "host",
+    "proxy",
+    "service",
+    ".",
+    "application",
+    "frontEnd",
+    "pair",
+    "index.ts",
+  ],
   "src/runtime": [
     ".",
     "files",
@@ -87,7 +104,10 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "supervisor",
     "index.ts",
   ],
+  "src/runtime/supervisor": ["report", "listeners", "control", "processes", "served", "."],
   "src/host/applicationSettings": [".", "index.ts"],
+  "src/host/diagnosis": ["system", "expected", "logs", "replay", ".", "rows"],
+  "src/cli": [".", "commands", "program.ts", "main.ts"],
   build: [".", "docs"],
   demo: ["upstreams", "."],
   testkit: [".", "load"],
@@ -145,9 +165,11 @@ function mayImport(from: string, to: string): boolean {
     const allowed = MAY_IMPORT[layer] ?? [];
     return allowed.some((one) => to === one || to.startsWith(`${one}/`));
   }
-  const order = ORDER[layer];
-  if (order === undefined) return dirname(from) === dirname(to);
-  const places = [from, to].map((path) => order.indexOf(folderOf(path, layer, order)));
+  const folders = Object.keys(ORDER).filter((one) => [from, to].every((path) => path.startsWith(`${one}/`)));
+  const folder = folders.sort((a, b) => b.length - a.length)[0];
+  if (folder === undefined) return dirname(from) === dirname(to);
+  const order = ORDER[folder]!;
+  const places = [from, to].map((path) => order.indexOf(folderOf(path, folder, order)));
   return !places.includes(-1) && places[1]! <= places[0]!;
 }
 
@@ -157,8 +179,8 @@ function layerOf(path: string): string {
   return layers.sort((a, b) => b.length - a.length)[0] ?? path;
 }
 
-function folderOf(path: string, layer: string, order: readonly string[]): string {
-  const [first = "", second] = path.slice(layer.length + 1).split("/");
+function folderOf(path: string, folder: string, order: readonly string[]): string {
+  const [first = "", second] = path.slice(folder.length + 1).split("/");
   if (second !== undefined) return first;
   return order.includes(first) ? first : ".";
 }

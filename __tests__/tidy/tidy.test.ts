@@ -51,7 +51,7 @@ const planted = (path: string, ...imports: string[]): Module => ({ path, imports
 
 test.each([
   ["a layer above", "src/model/config/router.ts", "src/render/index.ts"],
-  ["a layer that is none of its business", "src/constructs/host.ts", "src/runtime/index.ts"],
+  ["a layer that is none of its business", "src/constructs/host/host.ts", "src/runtime/index.ts"],
   [
     "a folder above in its layer",
     "src/runtime/dispatch/dispatch.ts",
@@ -139,13 +139,13 @@ test("TLS contexts of the proxy are made in one module", () => {
   const withText = (text: RegExp): string[] =>
     sources.filter((module) => text.test(textOf(module))).map(({ path }) => path);
   expect(withText(/createSecureContext\(/)).toEqual([
-    "src/model/openssl.ts",
+    "src/model/net/openssl.ts",
     "src/runtime/tls/tlsContexts.ts",
   ]);
   // Other options are a name, a protocol and callbacks. The probe of Node's own parts makes a connection to itself.
   expect(withText(/\b(?:ca|minVersion): (?:["[]|NO_ROOTS|roots)/)).toEqual([
-    "src/model/openssl.ts",
-    "src/model/tlsPolicy.ts",
+    "src/model/net/openssl.ts",
+    "src/model/net/tlsPolicy.ts",
     "src/runtime/sockets/node/probe.ts",
     "src/runtime/tls/tlsContexts.ts",
   ]);
@@ -313,7 +313,7 @@ test("every process of ours refuses a debugger before it does anything else", ()
     .split("\n")
     .filter((line) => line.trim() !== "");
   expect([first, second]).toEqual([
-    'import { refuseDebugger } from "../runtime/supervisor/noDebugger.js";',
+    'import { refuseDebugger } from "../runtime/supervisor/processes/noDebugger.js";',
     "refuseDebugger();",
   ]);
 });

@@ -49,7 +49,7 @@ export async function errorsPage(): Promise<Page> {
     for (const code of codes.filter((one) => areaOf(one) === area)) sections.push(await codeText(code));
   }
   const contents = areas.map((area) => `- [${titleOf(area)}](#${anchor(titleOf(area))})`).join("\n");
-  const from = "`src/model/problem.ts` and `build/docs/errors`";
+  const from = "`src/model/text/problem.ts` and `build/docs/errors`";
   return page("docs/errors.md", from, [INTRODUCTION, contents, ...sections].join("\n\n"));
 }
 

@@ -7,7 +7,7 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { everywhere, loopback, oneServer } from "../../testkit/oneServer.js";
 import { openFolder, Portico } from "../../testkit/portico.js";
 import { eventually } from "../../testkit/waiting.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { TestCa } from "./ca.js";
 import { secureContext } from "../../testkit/tlsClient.js";
 

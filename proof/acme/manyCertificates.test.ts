@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
 import { issue } from "../../testkit/certificates.js";
 import { openFolder, Portico } from "../../testkit/portico.js";

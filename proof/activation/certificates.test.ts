@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { awaitCertificates } from "../../src/host/activation/certificates.js";
 import type { Deployment, Problem, ProxyConfigInput } from "../../src/model/index.js";
-import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
-import { ControlServer } from "../../src/runtime/supervisor/control.js";
+import type { ListedCertificate } from "../../src/runtime/supervisor/control/certificateList.js";
+import { ControlServer } from "../../src/runtime/supervisor/control/control.js";
 import { eventually } from "../../testkit/waiting.js";
 import { configOf } from "../diagnosis/site.js";
 

@@ -3,7 +3,7 @@ import { canDetach } from "../../src/host/activation/index.js";
 import { foreignDirectories, isOfUnit } from "../../src/host/activation/preconditions.js";
 import { openStore } from "../../src/host/activation/store.js";
 import { statusOf } from "../../src/host/activation/systemctl.js";
-import { shownUnit } from "../../src/host/diagnosis/shownUnits.js";
+import { shownUnit } from "../../src/host/diagnosis/system/shownUnits.js";
 import { execFileSync } from "node:child_process";
 import {
   appendFileSync,

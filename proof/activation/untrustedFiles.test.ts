@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathsOf, unitPathProblems } from "../../src/host/diagnosis/unitPaths.js";
+import { pathsOf, unitPathProblems } from "../../src/host/diagnosis/system/unitPaths.js";
 import { problemsOf } from "../../src/host/activation/execution.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
 import { CONFIG, Site, siteFiles } from "./site.js";

@@ -19,9 +19,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Deactivated } from "../../src/host/activation/deactivate.js";
 import type { SeenDrift } from "../../src/host/activation/drift.js";
-import type { ExpectedProbe } from "../../src/host/diagnosis/expectedResponses.js";
-import type { CheckedResponse } from "../../src/host/diagnosis/liveCheck.js";
-import type { ProbeOutcome } from "../../src/host/diagnosis/probe.js";
+import type { ExpectedProbe } from "../../src/host/diagnosis/expected/expectedResponses.js";
+import type { CheckedResponse } from "../../src/host/diagnosis/expected/liveCheck.js";
+import type { ProbeOutcome } from "../../src/host/diagnosis/expected/probe.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { daemonsOf } from "../../src/applications/index.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
@@ -31,7 +31,7 @@ import {
   type ControlOutcome,
   type ControlRequest,
   ControlServer,
-} from "../../src/runtime/supervisor/control.js";
+} from "../../src/runtime/supervisor/control/control.js";
 import { issue } from "../../testkit/certificates.js";
 import { fileSyncTrees } from "../../src/applications/index.js";
 import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";

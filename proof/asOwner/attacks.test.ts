@@ -11,7 +11,7 @@ import { asOwner, ownerProgram } from "../../src/host/asOwner/asOwner.js";
 import { temporaryBeside } from "../../src/host/asOwner/ownerFile.js";
 import { changeModes, checkTrees } from "../../src/host/diagnosis/treePermissions.js";
 import { unfollowedLinks } from "../../src/host/diagnosis/unfollowedLinks.js";
-import { findImageFile } from "../../src/host/diagnosis/imageFile.js";
+import { findImageFile } from "../../src/host/diagnosis/expected/imageFile.js";
 import { planModes } from "../../src/host/activation/treeModes.js";
 import { planEdits } from "../../src/host/activation/settingsEdits.js";
 import { Store } from "../../src/host/activation/store.js";

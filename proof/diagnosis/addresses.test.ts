@@ -1,5 +1,5 @@
 import type { Evidence, PublicAddress } from "../../src/host/diagnosis/evidence.js";
-import { diagnose } from "../../src/host/diagnosis/rows.js";
+import { diagnose } from "../../src/host/diagnosis/rows/rows.js";
 import { type DeploymentInput, parseConfig, parseDeployment } from "../../src/model/index.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
 

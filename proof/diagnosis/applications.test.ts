@@ -8,9 +8,12 @@ import { App, TerraformStack } from "cdktf";
 import { layOut } from "../../demo/layOut.js";
 import { type ApplicationDefinition, APPLICATIONS, type PublicPlace } from "../../src/applications/index.js";
 import { run } from "../../src/cli/program.js";
-import { type ExpectedProbe, expectedResponses } from "../../src/host/diagnosis/expectedResponses.js";
-import { judge } from "../../src/host/diagnosis/liveCheck.js";
-import { probe } from "../../src/host/diagnosis/probe.js";
+import {
+  type ExpectedProbe,
+  expectedResponses,
+} from "../../src/host/diagnosis/expected/expectedResponses.js";
+import { judge } from "../../src/host/diagnosis/expected/liveCheck.js";
+import { probe } from "../../src/host/diagnosis/expected/probe.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { Application, Delivery, FrontEnd, Mode } from "../../src/index.js";
 import { renderSettings } from "../../src/render/index.js";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CERTIFICATE_QUESTIONS } from "../../src/host/diagnosis/certificateRows.js";
+import { CERTIFICATE_QUESTIONS } from "../../src/host/diagnosis/rows/certificateRows.js";
 import type { Evidence } from "../../src/host/diagnosis/evidence.js";
-import type { ListedCertificate } from "../../src/runtime/supervisor/certificateList.js";
+import type { ListedCertificate } from "../../src/runtime/supervisor/control/certificateList.js";
 
 /** Which row of `doctor` names a failure of an authority; proof/acme has the failures themselves. */
 

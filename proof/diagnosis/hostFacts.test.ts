@@ -9,12 +9,17 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { issue } from "../../testkit/certificates.js";
-import { run } from "../../src/host/diagnosis/command.js";
-import { isElsewhere, isOpen, translatedTo, unitsOf } from "../../src/host/diagnosis/hostFacts.js";
+import { run } from "../../src/host/diagnosis/system/command.js";
+import { isElsewhere, isOpen, translatedTo, unitsOf } from "../../src/host/diagnosis/system/hostFacts.js";
 import { scarceSpace } from "../../src/host/diagnosis/logState.js";
-import { probe } from "../../src/host/diagnosis/probe.js";
+import { probe } from "../../src/host/diagnosis/expected/probe.js";
 import { sourceTo } from "../../src/runtime/load/ownAddress.js";
-import { hasStartLinks, showUnits, shownUnit, startsWithHost } from "../../src/host/diagnosis/shownUnits.js";
+import {
+  hasStartLinks,
+  showUnits,
+  shownUnit,
+  startsWithHost,
+} from "../../src/host/diagnosis/system/shownUnits.js";
 import { nextEvent } from "../../testkit/waiting.js";
 
 /** What is found out about this machine, piece by piece. */

@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { run } from "../../src/host/diagnosis/command.js";
+import { run } from "../../src/host/diagnosis/system/command.js";
 import { testWith } from "../../testkit/testWith.js";
 import { ipv4Routes, ipv6Routes, lostRoutes } from "../../src/host/diagnosis/defaultRoutes.js";
 import type { Evidence } from "../../src/host/diagnosis/evidence.js";
-import { type ForeignRule, rulesAbout } from "../../src/host/diagnosis/foreignRules.js";
-import { legacyRulesAbout } from "../../src/host/diagnosis/legacyRules.js";
+import { type ForeignRule, rulesAbout } from "../../src/host/diagnosis/system/foreignRules.js";
+import { legacyRulesAbout } from "../../src/host/diagnosis/system/legacyRules.js";
 import { clientAddresses } from "../../src/host/diagnosis/fromOutside.js";
-import { diagnose } from "../../src/host/diagnosis/rows.js";
+import { diagnose } from "../../src/host/diagnosis/rows/rows.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { HEALTHY } from "./site.js";
 
@@ -103,7 +103,7 @@ test("rules of iptables-legacy about the ports, with commands", () => {
 testWith("root", "iptables-legacy")(
   "the kernel's rules of iptables-legacy, and those that no program shows",
   () => {
-    const code = `import("./src/host/diagnosis/legacyRules.ts").then(async (loaded) => {
+    const code = `import("./src/host/diagnosis/system/legacyRules.ts").then(async (loaded) => {
     const { legacyRules } = loaded.default ?? loaded;
     const seen = [await legacyRules([443], false)];
     process.env.PATH = "/none";

@@ -4,7 +4,7 @@ import { createSecureServer, type IncomingHttpHeaders } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
-import { probe } from "../../src/host/diagnosis/probe.js";
+import { probe } from "../../src/host/diagnosis/expected/probe.js";
 import { issue } from "../../testkit/certificates.js";
 
 /** A probe asks as a client does: an application may compare the host that a request names with its own. */

@@ -1,4 +1,4 @@
-import { causeOfResponse, causeOfFailure } from "../../src/host/diagnosis/causes.js";
+import { causeOfResponse, causeOfFailure } from "../../src/host/diagnosis/expected/causes.js";
 import {
   fromUpstream,
   type Expectation,
@@ -14,14 +14,14 @@ import {
   type ReceivedResponse,
   serverField,
   status,
-} from "../../src/host/diagnosis/expectation.js";
+} from "../../src/host/diagnosis/expected/expectation.js";
 import {
   type ExpectedProbe,
   expectedResponses,
   type ExpectedResponsesOptions,
   mainName,
-} from "../../src/host/diagnosis/expectedResponses.js";
-import { formatChecked, judge } from "../../src/host/diagnosis/liveCheck.js";
+} from "../../src/host/diagnosis/expected/expectedResponses.js";
+import { formatChecked, judge } from "../../src/host/diagnosis/expected/liveCheck.js";
 import { judgeOverrides } from "../../src/host/diagnosis/storedSettings.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { problem, type ProxyConfigInput, serversOf } from "../../src/model/index.js";

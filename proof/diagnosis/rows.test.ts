@@ -4,10 +4,10 @@ import type {
   PublicAddress,
   SeenUpstreamServer,
 } from "../../src/host/diagnosis/evidence.js";
-import type { ReceivedResponse } from "../../src/host/diagnosis/expectation.js";
-import { judge } from "../../src/host/diagnosis/liveCheck.js";
-import type { ProbeOutcome } from "../../src/host/diagnosis/probe.js";
-import { diagnose, unreadable } from "../../src/host/diagnosis/rows.js";
+import type { ReceivedResponse } from "../../src/host/diagnosis/expected/expectation.js";
+import { judge } from "../../src/host/diagnosis/expected/liveCheck.js";
+import type { ProbeOutcome } from "../../src/host/diagnosis/expected/probe.js";
+import { diagnose, unreadable } from "../../src/host/diagnosis/rows/rows.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { type DeploymentInput, problem } from "../../src/model/index.js";
 import { siteConfig } from "../../testkit/siteConfig.js";

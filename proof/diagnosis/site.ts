@@ -3,11 +3,11 @@ import {
   expectedResponses,
   type ExpectedResponsesOptions,
   mainName,
-} from "../../src/host/diagnosis/expectedResponses.js";
+} from "../../src/host/diagnosis/expected/expectedResponses.js";
 import type { Evidence, SeenResponse } from "../../src/host/diagnosis/evidence.js";
-import type { ReceivedResponse } from "../../src/host/diagnosis/expectation.js";
-import { judge } from "../../src/host/diagnosis/liveCheck.js";
-import type { ProbeOutcome } from "../../src/host/diagnosis/probe.js";
+import type { ReceivedResponse } from "../../src/host/diagnosis/expected/expectation.js";
+import { judge } from "../../src/host/diagnosis/expected/liveCheck.js";
+import type { ProbeOutcome } from "../../src/host/diagnosis/expected/probe.js";
 import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
 import { deploymentOf } from "../../testkit/deployment.js";
 import { siteConfig, siteExpect } from "../../testkit/siteConfig.js";

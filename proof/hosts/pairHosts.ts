@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { VERSION } from "../../src/model/version.js";
+import { VERSION } from "../../src/model/text/version.js";
 import { issue } from "../../testkit/certificates.js";
 import type { ProbeReport } from "../../testkit/load/probe.js";
 import { copyOfBundle } from "../../testkit/sharedBundle.js";

@@ -7,7 +7,7 @@ import * as net from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { issue } from "../../testkit/certificates.js";
 import { loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
 import { freePort } from "../../testkit/ports.js";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { VERSION } from "../../src/model/version.js";
+import { VERSION } from "../../src/model/text/version.js";
 import { layOut } from "../../demo/layOut.js";
 import { freePortOffset } from "../../testkit/ports.js";
 import { deadLinks } from "../../testkit/links.js";

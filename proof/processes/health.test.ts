@@ -5,7 +5,7 @@ import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig, type Problem } from "../../src/model/index.js";
-import { Health } from "../../src/runtime/supervisor/health.js";
+import { Health } from "../../src/runtime/supervisor/listeners/health.js";
 import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
 import { everywhere, fixed, loopback, oneServer } from "../../testkit/oneServer.js";
 import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../../testkit/portico.js";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { exchange } from "../../testkit/peers.js";
 import { alive, openFolder, Portico } from "../../testkit/portico.js";

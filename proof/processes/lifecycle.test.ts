@@ -8,7 +8,7 @@ import { join } from "node:path";
 import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
-import { VERSION } from "../../src/model/version.js";
+import { VERSION } from "../../src/model/text/version.js";
 import { fixed, logsIn, loopback, oneServer, writeCertificate } from "../../testkit/oneServer.js";
 import { freePort, occupied } from "../../testkit/ports.js";
 import { type Issued, issue } from "../../testkit/certificates.js";

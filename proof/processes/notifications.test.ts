@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../../src/cli/program.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { issue } from "../../testkit/certificates.js";
 import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
 import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/portico.js";

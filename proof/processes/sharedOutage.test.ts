@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WorkerHoldings } from "../../src/runtime/worker/holdings.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { KeepAliveClient } from "../../testkit/keepAliveClient.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { exchange } from "../../testkit/peers.js";

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { createServer, type Server } from "node:http";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { handOver } from "../../src/runtime/load/credentialSet.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { issue } from "../../testkit/certificates.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
 import { killAll, openFolder, Portico, processes, SELDOM } from "../../testkit/portico.js";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import type { WorkerHoldings } from "../../src/runtime/worker/holdings.js";
 import { issue } from "../../testkit/certificates.js";
 import {

@@ -1,6 +1,6 @@
-import { readLogLine, type LineRequest } from "../../src/host/diagnosis/accessLogLine.js";
-import { Replay } from "../../src/host/diagnosis/replay.js";
-import { type ReplayOutcome, outcomeIn, Side } from "../../src/host/diagnosis/replayOutcome.js";
+import { readLogLine, type LineRequest } from "../../src/host/diagnosis/logs/accessLogLine.js";
+import { Replay } from "../../src/host/diagnosis/replay/replay.js";
+import { type ReplayOutcome, outcomeIn, Side } from "../../src/host/diagnosis/replay/replayOutcome.js";
 import { Random, seedOf } from "../../testkit/random.js";
 import { type Asked, configAt, requestAt } from "./generate.js";
 import { Front, type Served, startParts } from "./served.js";

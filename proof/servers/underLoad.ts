@@ -5,7 +5,7 @@ import * as net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { askMaster } from "../../src/runtime/supervisor/askMaster.js";
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import type { UpstreamInput } from "../../src/model/index.js";
 import { everywhere, loopback, logsIn, oneServer } from "../../testkit/oneServer.js";
 import { freePorts } from "../../testkit/ports.js";

@@ -1,5 +1,5 @@
 import { App, TerraformOutput, type TerraformStack, TerraformVariable } from "cdktf";
-import { dnsRecordsOutput } from "../../src/constructs/host.js";
+import { dnsRecordsOutput } from "../../src/constructs/host/host.js";
 import { Host } from "../../src/index.js";
 import { lateStack } from "../../testkit/lateStack.js";
 import { LATE_RECORDS } from "../../testkit/lateValues.js";

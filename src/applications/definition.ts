@@ -1,5 +1,5 @@
 import type { pauseResponse } from "../model/config/pauses.js";
-import type { InputOf } from "../model/inferred.js";
+import type { InputOf } from "../model/schema/inferred.js";
 import type {
   ActionInput,
   DeploymentInput,

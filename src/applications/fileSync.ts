@@ -1,7 +1,7 @@
 import type { ActionInput, DeploymentInput, DeploymentRow, ExpectationInput, Tree } from "../model/index.js";
 import { FASTCGI_START } from "../render/index.js";
 import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
-import { WRONG_NAME } from "../model/rows.js";
+import { WRONG_NAME } from "../model/host/rows.js";
 import { mediaCauses, OWN_404 } from "./frontEndExpectations.js";
 import {
   applicationSettingsFiles,

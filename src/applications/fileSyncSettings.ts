@@ -8,8 +8,8 @@ import {
   renderOrigin,
   type SettingsFile,
 } from "../model/index.js";
-import { nameRule, PUBLIC_NAME } from "../model/serverName.js";
-import { accepting, type DescribedRule } from "../model/textRule.js";
+import { nameRule, PUBLIC_NAME } from "../model/net/serverName.js";
+import { accepting, type DescribedRule } from "../model/text/textRule.js";
 import { commandProblems, renderSettings, renderUnit, type UnitCommand } from "../render/index.js";
 
 /** Paths of the application's routes, without a trailing slash. */
@@ -210,7 +210,11 @@ export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
       path === undefined ? [] : [[`routePaths.${name}`, path, APPLICATION_PATH]],
     ),
     ["fileServerHost", fileServerHost, PUBLIC_NAME],
-    ...input.origins.map(({ host }, i): [string, unknown, DescribedRule] => [`origins[${i}].host`, host, nameRule(i)]),
+    ...input.origins.map(({ host }, i): [string, unknown, DescribedRule] => [
+      `origins[${i}].host`,
+      host,
+      nameRule(i),
+    ]),
   ];
   const ports: [string, unknown][] = [
     ["fileServerPort", fileServerPort],

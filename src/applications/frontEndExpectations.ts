@@ -1,5 +1,5 @@
 import type { ExpectationInput } from "../model/index.js";
-import { SERVER_NAME, WRONG_NAME } from "../model/rows.js";
+import { SERVER_NAME, WRONG_NAME } from "../model/host/rows.js";
 
 /** The expected responses of the virtual servers that every front end has, whatever the application is. */
 

@@ -15,7 +15,11 @@ export interface AgainstOptions {
 }
 
 /** `portico check --against OLD`: paths that the config opens and the old one does not, by the documents alone. */
-export async function checkAgainst(source: DocumentSource, options: AgainstOptions, output: CommandOutput): Promise<number> {
+export async function checkAgainst(
+  source: DocumentSource,
+  options: AgainstOptions,
+  output: CommandOutput,
+): Promise<number> {
   const { file } = source;
   const { file: against } = sourceOf(options.against, undefined);
   if (file === STANDARD_INPUT && against === STANDARD_INPUT) {
@@ -58,7 +62,12 @@ function refused(
   return code;
 }
 
-function findingsText(findings: readonly ReviewFinding[], file: string, against: string, opened: number): string {
+function findingsText(
+  findings: readonly ReviewFinding[],
+  file: string,
+  against: string,
+  opened: number,
+): string {
   const differ = `${findings.length} difference${findings.length === 1 ? "" : "s"}`;
   const count =
     findings.length === 0
@@ -67,7 +76,16 @@ function findingsText(findings: readonly ReviewFinding[], file: string, against:
   return `${findings.map(findingText).join("")}${file} against ${against}: ${count}\n`;
 }
 
-function findingText({ id, level, place, document, message, old, new: now, ways = [] }: ReviewFinding): string {
+function findingText({
+  id,
+  level,
+  place,
+  document,
+  message,
+  old,
+  new: now,
+  ways = [],
+}: ReviewFinding): string {
   const where = document === "old" ? `${place} of the old config` : place;
   const more = ways.length > WAYS_SHOWN ? [`and ${ways.length - WAYS_SHOWN} more; --json lists all`] : [];
   const rows = [

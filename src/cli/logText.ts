@@ -4,9 +4,9 @@ import {
   type LogEntry,
   numberOf,
   textOf,
-} from "../host/diagnosis/logEntry.js";
-import type { ConfigLog } from "../host/diagnosis/configLogs.js";
-import { hiddenQuery, shownText } from "../host/diagnosis/replayTexts.js";
+} from "../host/diagnosis/logs/logEntry.js";
+import type { ConfigLog } from "../host/diagnosis/logs/configLogs.js";
+import { hiddenQuery, shownText } from "../host/diagnosis/replay/replayTexts.js";
 
 /** A line of a log as a person reads it; the start of the line has its colour from `output.ts`. */
 export function entryText(entry: LogEntry, secrets: boolean): string {

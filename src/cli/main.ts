@@ -1,4 +1,4 @@
-import { refuseDebugger } from "../runtime/supervisor/noDebugger.js";
+import { refuseDebugger } from "../runtime/supervisor/processes/noDebugger.js";
 
 // Every process of Portico starts here, and this comes first.
 refuseDebugger();

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { secondsOf } from "../model/duration.js";
+import { secondsOf } from "../model/text/duration.js";
 
 /** The config a command works on: see `sourceOf`. */
 export function withSource(command: Command): Command {

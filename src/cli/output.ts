@@ -1,4 +1,4 @@
-import { printable } from "../model/printable.js";
+import { printable } from "../model/text/printable.js";
 import { formatProblem, type Problem, type ProxyConfig } from "../model/serving.js";
 
 /** The streams that a command writes to; the process's own streams unless a test gives others. */

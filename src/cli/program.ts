@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { Command, CommanderError } from "commander";
 import { serve } from "../runtime/supervisor/serve.js";
-import { nodeFixes } from "../model/nodeReleases.js";
-import { VERSION } from "../model/version.js";
+import { nodeFixes } from "../model/host/nodeReleases.js";
+import { VERSION } from "../model/text/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
 import { EXIT, json, type CommandOutput, STDIO, escapingControls } from "./output.js";
@@ -40,7 +40,7 @@ export async function createProgram(
     .addHelpText("after", EXAMPLES);
   addServe(program, done);
   // Loading the others takes longer than a start of the proxy may.
-  if (first !== "serve") (await import("./commands.js")).addCommands(program, output, done);
+  if (first !== "serve") (await import("./commands/commands.js")).addCommands(program, output, done);
   program
     .command("version")
     .description("print the versions of portico, Node.js and OpenSSL")

@@ -2,7 +2,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { type ReviewFinding, FINDINGS } from "../model/review/findings.js";
 import { type Problem, PROBLEM_CODES } from "../model/serving.js";
-import { VERSION } from "../model/version.js";
+import { VERSION } from "../model/text/version.js";
 import { STANDARD_INPUT } from "../runtime/load/files.js";
 
 /** Findings as SARIF 2.1.0 (OASIS), which code hosts show beside the lines that they are about. */

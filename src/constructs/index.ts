@@ -1,4 +1,4 @@
-export { Access, type AccessOption, type AccessPolicy } from "./access.js";
+export { Access, type AccessOption, type AccessPolicy } from "./proxy/access.js";
 export type {
   AcmeDnsOptions,
   AcmeOptions,
@@ -6,7 +6,7 @@ export type {
   DnsServerOptions,
   DnsUpdateOptions,
   ExternalAccountBinding,
-} from "./acme.js";
+} from "./proxy/acme.js";
 export {
   Action,
   type ProxyOptions,
@@ -15,8 +15,8 @@ export {
   type RedirectOptions,
   type RespondOptions,
   type StatusOptions,
-} from "./action.js";
-export { Activation, type ActivationProps } from "./activation.js";
+} from "./proxy/action.js";
+export { Activation, type ActivationProps } from "./service/activation.js";
 export type {
   DaemonUnit,
   CommandRule,
@@ -36,7 +36,7 @@ export type {
   ServedTree,
   DoctorRow,
   ExpectedNetwork,
-} from "./activationOptions.js";
+} from "./host/activationOptions.js";
 export {
   type ApplicationMembers,
   type SeafileUpstreams,
@@ -52,8 +52,8 @@ export {
   Application,
 } from "./application/application.js";
 export type { CustomApplication } from "./application/customApplication.js";
-export { ContainerProxy, type ContainerProxyProps, type ComposeFileOptions } from "./containerProxy.js";
-export type { DailyDoctor, DoctorProps } from "./dailyDoctor.js";
+export { ContainerProxy, type ContainerProxyProps, type ComposeFileOptions } from "./proxy/containerProxy.js";
+export type { DailyDoctor, DoctorProps } from "./service/dailyDoctor.js";
 export type { FrontEndActivationProps } from "./frontEnd/activationProps.js";
 export type {
   ApplicationUnits,
@@ -102,7 +102,7 @@ export type {
   ExpectedLocation,
   ExpectedMember,
   ExpectedResponse,
-} from "./expectation.js";
+} from "./proxy/expectation.js";
 export { Delivery } from "./delivery/delivery.js";
 export type { DeliveryOptions } from "./delivery/way.js";
 export { ContainerFrontEnd, type ContainerFrontEndProps } from "./frontEnd/containerFrontEnd.js";
@@ -129,10 +129,10 @@ export type {
   ErrorPageStatuses,
   ErrorPageText,
   ErrorPageFile,
-} from "./errorPage.js";
-export { Firewall, type Ports, type FirewallProps } from "./firewall.js";
-export { type IHost, Host, type HostProps } from "./host.js";
-export { HostFile, type HostFileProps } from "./hostFile.js";
+} from "./proxy/errorPage.js";
+export { Firewall, type Ports, type FirewallProps } from "./service/firewall.js";
+export { type IHost, Host, type HostProps } from "./host/host.js";
+export { HostFile, type HostFileProps } from "./host/hostFile.js";
 export {
   type IListener,
   Listener,
@@ -140,24 +140,30 @@ export {
   type ListenerTls,
   type TlsSettings,
   type ProxyProtocolOptions,
-} from "./listener.js";
+} from "./proxy/listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
-export { type HttpsOptions, type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./mode.js";
+export {
+  type HttpsOptions,
+  type ListenOptions,
+  Mode,
+  type PlainOptions,
+  type TlsOptions,
+} from "./proxy/mode.js";
 export {
   type MonitoringFileProps,
   type AlertRulesProps,
   type MetricsDashboardProps,
   AlertRules,
   MetricsDashboard,
-} from "./monitoring.js";
+} from "./service/monitoring.js";
 export {
   type AlertRulesInput,
   type DashboardInput,
   renderAlertRules,
   renderDashboard,
   type ScrapeJob,
-} from "./monitoringFiles.js";
-export { StaticNetwork, type StaticNetworkProps } from "./network.js";
+} from "./service/monitoringFiles.js";
+export { StaticNetwork, type StaticNetworkProps } from "./service/network.js";
 export {
   type WebhookOptions,
   type NtfyOptions,
@@ -170,11 +176,11 @@ export {
   type NotificationTarget,
   Notification,
   type ProxyNotifications,
-} from "./notification.js";
-export type { NodePlatform } from "./nodeDownload.js";
-export { NodeRuntime, type PinnedNodeOptions } from "./nodeRuntime.js";
-export type { IProxy, IReverseProxy, IProxyService, IContainerProxy } from "./proxyInterfaces.js";
-export { ProxyService, type ProxyServiceProps } from "./proxyService.js";
+} from "./proxy/notification.js";
+export type { NodePlatform } from "./host/nodeDownload.js";
+export { NodeRuntime, type PinnedNodeOptions } from "./host/nodeRuntime.js";
+export type { IProxy, IReverseProxy, IProxyService, IContainerProxy } from "./proxy/proxyInterfaces.js";
+export { ProxyService, type ProxyServiceProps } from "./service/proxyService.js";
 export type {
   ProxySettings,
   ProxyRequestId,
@@ -191,17 +197,21 @@ export type {
   SharedTicketKeys,
   MetricsAddress,
   MetricsSocket,
-} from "./proxySettings.js";
-export { ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
-export { ReverseProxyBase } from "./reverseProxyBase.js";
-export { FILE_SYNC_RESPONSE_HEADERS, type HstsOptions, type ResponseHeaders } from "./responseHeaders.js";
-export { Route, type RouteProps, type RouteChanges } from "./route.js";
+} from "./proxy/proxySettings.js";
+export { ReverseProxy, type ReverseProxyProps } from "./proxy/reverseProxy.js";
+export { ReverseProxyBase } from "./proxy/reverseProxyBase.js";
+export {
+  FILE_SYNC_RESPONSE_HEADERS,
+  type HstsOptions,
+  type ResponseHeaders,
+} from "./proxy/responseHeaders.js";
+export { Route, type RouteProps, type RouteChanges } from "./proxy/route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
-export type { SelfSignedOptions } from "./selfSignedOptions.js";
-export { SystemdUnit, type SystemdUnitProps } from "./systemdUnit.js";
+export type { SelfSignedOptions } from "./proxy/selfSignedOptions.js";
+export { SystemdUnit, type SystemdUnitProps } from "./host/systemdUnit.js";
 export type { PrivateKey, SelfSignedCert } from "./providers/resources.js";
-export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./tlsMaterial.js";
-export { TlsPolicy, type FileSyncPolicyOptions, type TlsPolicyOptions } from "./tlsPolicy.js";
+export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./proxy/tlsMaterial.js";
+export { TlsPolicy, type FileSyncPolicyOptions, type TlsPolicyOptions } from "./proxy/tlsPolicy.js";
 export {
   type IUpstream,
   Upstream,
@@ -210,8 +220,8 @@ export {
   type UpstreamSticky,
   type UpstreamHealth,
   type UpstreamProps,
-} from "./upstream.js";
-export { type IVirtualServer, VirtualServer, type VirtualServerProps } from "./virtualServer.js";
+} from "./proxy/upstream.js";
+export { type IVirtualServer, VirtualServer, type VirtualServerProps } from "./proxy/virtualServer.js";
 // Types of the layer below that occur in props and members.
 export {
   type AllowedPort,

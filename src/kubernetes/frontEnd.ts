@@ -1,4 +1,4 @@
-import { warn } from "../constructs/warn.js";
+import { warn } from "../constructs/props/warn.js";
 import { Construct } from "constructs";
 import type * as provider from "./provider.js";
 import type {
@@ -9,7 +9,7 @@ import type {
   PodDisruptionBudgetV1,
   ServiceV1,
 } from "./provider.js";
-import { freeId } from "../constructs/constructIds.js";
+import { freeId } from "../constructs/props/constructIds.js";
 import { loaded } from "../constructs/providers/loaded.js";
 import { escapeTemplate } from "../constructs/props/tokens.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { Construct } from "constructs";
-import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
-import { proxyBehind } from "../constructs/proxyScope.js";
+import type { IContainerProxy } from "../constructs/proxy/proxyInterfaces.js";
+import { proxyBehind } from "../constructs/proxy/proxyScope.js";
 import { refuse } from "../constructs/props/checks.js";
-import type { ProxyLimits } from "../constructs/proxySettings.js";
-import type { ProxySettings } from "../constructs/proxySettings.js";
-import { packagedBundle } from "../constructs/proxyService.js";
+import type { ProxyLimits } from "../constructs/proxy/proxySettings.js";
+import type { ProxySettings } from "../constructs/proxy/proxySettings.js";
+import { packagedBundle } from "../constructs/service/proxyService.js";
 import { unknownLeaves } from "../constructs/props/tokens.js";
 import { formatPath } from "../model/config/parse.js";
 import {
@@ -20,7 +20,7 @@ import {
   workersWithin,
   serversOf,
 } from "../model/index.js";
-import { limits } from "../model/limits.js";
+import { limits } from "../model/schema/limits.js";
 import { CONTAINER_PATHS, proxyConfigText } from "../render/index.js";
 import {
   type FrontEndInput,
@@ -29,7 +29,7 @@ import {
   quantities,
   type ServicePort,
 } from "../render/kubernetes/index.js";
-import { secondsOf } from "../model/duration.js";
+import { secondsOf } from "../model/text/duration.js";
 import { bytesOf, wholeCpus } from "./names.js";
 import { type KubernetesFrontEndProps, secretsOf } from "./props.js";
 import { podProblems, reachable } from "./podProblems.js";

@@ -1,5 +1,5 @@
 import { isLoopback, isWildcard, type Problem, problem, type ProxyConfig } from "../model/index.js";
-import { containerProblems } from "../constructs/containerProblems.js";
+import { containerProblems } from "../constructs/proxy/containerProblems.js";
 import { proxyConfigText } from "../render/index.js";
 import type { MountedSecret } from "../render/kubernetes/index.js";
 import { LABEL_NAME, nameProblems } from "./names.js";

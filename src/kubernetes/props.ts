@@ -1,8 +1,8 @@
 import type { Construct } from "constructs";
-import type { InputOf } from "../model/inferred.js";
+import type { InputOf } from "../model/schema/inferred.js";
 import { ticketKeys } from "../model/config/tls.js";
-import { secondsOf } from "../model/duration.js";
-import type { IContainerProxy } from "../constructs/proxyInterfaces.js";
+import { secondsOf } from "../model/text/duration.js";
+import type { IContainerProxy } from "../constructs/proxy/proxyInterfaces.js";
 import { CONTAINER_PROXY } from "../constructs/props/instances.js";
 import { kindsOf } from "../constructs/props/fieldTable.js";
 import {
@@ -23,7 +23,7 @@ import {
 import { unknownLeaves } from "../constructs/props/tokens.js";
 import { formatPath } from "../model/config/parse.js";
 import { type Problem, problem } from "../model/index.js";
-import { isFilePath } from "../model/textRule.js";
+import { isFilePath } from "../model/text/textRule.js";
 import {
   type Autoscaling,
   type Exposure,
@@ -286,7 +286,10 @@ export function secretsOf({ tls = [] }: KubernetesFit): readonly TlsSecret[] {
 
 const REPLICAS_MAX = 1000;
 
-function countProblems({ replicas, autoscaling, egressPorts = [], nodePorts = {} }: KubernetesFit, at: PathOf) {
+function countProblems(
+  { replicas, autoscaling, egressPorts = [], nodePorts = {} }: KubernetesFit,
+  at: PathOf,
+) {
   const isWhole = (value: number, min: number, max: number): boolean =>
     Number.isInteger(value) && value >= min && value <= max;
   const whole = (name: string, value: number | undefined, min: number, max: number): Problem[] => {

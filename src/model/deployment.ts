@@ -1,13 +1,13 @@
 import * as z from "zod";
-import type { InputOf, OutputOf } from "./inferred.js";
-import { count, filePath, flag, line, name, port, serverName, text } from "./fields.js";
-import { EXPECTED_MAX, expectedRow } from "./expect.js";
+import type { InputOf, OutputOf } from "./schema/inferred.js";
+import { count, filePath, flag, line, name, port, serverName, text } from "./schema/fields.js";
+import { EXPECTED_MAX, expectedRow } from "./host/expect.js";
 import { fromJson, parseDocument } from "./config/parse.js";
 import { lateValue } from "./lateValues.js";
-import { network } from "./network.js";
-import { type Problem, problem, type Result } from "./problem.js";
-import { commandRule, rowProblems, rows, TOLD_BY, trees } from "./rows.js";
-import { settingsCrossProblems, settingsFields } from "./settings.js";
+import { network } from "./host/network.js";
+import { type Problem, problem, type Result } from "./text/problem.js";
+import { commandRule, rowProblems, rows, TOLD_BY, trees } from "./host/rows.js";
+import { settingsCrossProblems, settingsFields } from "./host/settings.js";
 
 /**
  * The deployment document, version 1: what one deployment puts on a host, what else is there, and how the host should

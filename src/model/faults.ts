@@ -1,6 +1,6 @@
-import type { CertificateEnd } from "./certificateEnd.js";
+import type { CertificateEnd } from "./net/certificateEnd.js";
 import { daysText, plural } from "./numberTexts.js";
-import type { EngineRow } from "./rows.js";
+import type { EngineRow } from "./host/rows.js";
 
 /**
  * The one list of what is wrong with a proxy that runs: when, how bad it is, in which words, and what to do. The status
@@ -73,7 +73,7 @@ interface Not {
   readonly not: string;
 }
 
-/** One kind of fault, and where each reader has it. */
+/** A kind of fault, and its place in each reader. */
 export interface FaultKind {
   readonly name: string;
   /** All of them; where no facts tell, the readers that judge by themselves are named. */
@@ -279,7 +279,7 @@ function certificates(
       });
 }
 
-/** Of one that serves: a temporary one is replaced before its own end. */
+/** The end of a certificate that serves: a temporary certificate is replaced before its own end. */
 function certificateEnds(
   of: string,
   { daysLeft, end, problem, source }: CertificateFacts,

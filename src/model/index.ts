@@ -2,8 +2,8 @@ export * from "./actions/table.js";
 export * from "./config/certificates.js";
 export * from "./config/config.js";
 export * from "./deployment.js";
-export * from "./expect.js";
-export type { DeploymentRow, EngineRow, Tree } from "./rows.js";
+export * from "./host/expect.js";
+export type { DeploymentRow, EngineRow, Tree } from "./host/rows.js";
 export {
   itemLabel,
   type DeploymentSettings,
@@ -14,7 +14,7 @@ export {
   type SettingsItem,
   type StoredItem,
   storedItems,
-} from "./settings.js";
+} from "./host/settings.js";
 export { parseConfig, parseConfigText } from "./config/parse.js";
 export { listenerLedTo } from "./config/router.js";
 export { configJsonSchema } from "./config/schema.js";

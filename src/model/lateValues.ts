@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { canonicalIpv6, ipv4Bits, sameNetwork } from "./address.js";
-import type { OutputOf } from "./inferred.js";
-import { type Problem, problem, type ProblemCode } from "./problem.js";
+import { canonicalIpv6, ipv4Bits, sameNetwork } from "./net/address.js";
+import type { OutputOf } from "./schema/inferred.js";
+import { type Problem, problem, type ProblemCode } from "./text/problem.js";
 
 /**
  * Values that only Terraform knows, and that get into files without a schema, such as units and rules of a firewall.

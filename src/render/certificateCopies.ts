@@ -1,4 +1,4 @@
-import { baseName } from "../model/credentialName.js";
+import { baseName } from "../model/host/credentialName.js";
 import { CERTIFICATE_DIRECTORY, hardening } from "./proxyUnits.js";
 import type { UnitDocument } from "./systemdUnit.js";
 

@@ -1,5 +1,5 @@
 import { type Problem, problem } from "../model/index.js";
-import { accepting, type DescribedRule } from "../model/textRule.js";
+import { accepting, type DescribedRule } from "../model/text/textRule.js";
 import {
   type UnitCommand,
   type UnitDocument,

@@ -4,7 +4,7 @@
  */
 
 import { type DeploymentIdentity, IDENTITY_FILE, otherDeployment } from "../model/deployment.js";
-import { formatProblem, problem } from "../model/problem.js";
+import { formatProblem, problem } from "../model/text/problem.js";
 import { KEPT, LOST, refuseLost } from "./programScripts.js";
 import { SHARED_DIRECTORY } from "./secretExchange.js";
 import { literal, parentOf, quote, refusal, WORD } from "./shell.js";

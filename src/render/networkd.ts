@@ -1,4 +1,4 @@
-import { accepting, IPV6_PATTERN, type DescribedRule } from "../model/textRule.js";
+import { accepting, IPV6_PATTERN, type DescribedRule } from "../model/text/textRule.js";
 import { netmaskLength, ipv4Bits, sameNetwork, type Problem, problem } from "../model/index.js";
 
 /** A static address as systemd-networkd sets it (service 1.4). */
@@ -151,7 +151,10 @@ export const MAC_ADDRESS: DescribedRule = {
   allowed: "an address such as 52:54:00:12:34:56",
 };
 
-export const IPV6_GATEWAY: DescribedRule = { pattern: `^${IPV6_PATTERN}$`, allowed: "an IPv6 address without zone" };
+export const IPV6_GATEWAY: DescribedRule = {
+  pattern: `^${IPV6_PATTERN}$`,
+  allowed: "an IPv6 address without zone",
+};
 
 function interfaceProblems(face: { readonly name?: string; readonly macAddress?: string }): Problem[] {
   const { name, macAddress } = face;

@@ -1,4 +1,4 @@
-import { problem } from "../model/problem.js";
+import { problem } from "../model/text/problem.js";
 import { refusal } from "./shell.js";
 
 /**

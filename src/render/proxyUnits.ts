@@ -1,6 +1,6 @@
-import { baseName, pathName } from "../model/credentialName.js";
+import { baseName, pathName } from "../model/host/credentialName.js";
 import { bracketed, CERTIFICATE_STORE, isWildcard, type ListenerInput } from "../model/index.js";
-import type { TextRule } from "../model/textRule.js";
+import type { TextRule } from "../model/text/textRule.js";
 import type { UnitCommand, UnitDocument, UnitSection } from "./systemdUnit.js";
 
 /** The input of the proxy's units. */

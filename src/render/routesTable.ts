@@ -1,5 +1,5 @@
 import { clientPort, endpoint, isLoopback, type ListenerConfig, type ProxyConfig } from "../model/index.js";
-import { printableValue } from "../model/printable.js";
+import { printableValue } from "../model/text/printable.js";
 import { ANY_NAME, OTHER_NAME, Reach, type WayIn, writesOf } from "../model/review/ways.js";
 import type { AllowedPort } from "./nftables.js";
 
@@ -83,7 +83,8 @@ const place = ({
   port,
 });
 
-type ListenerAddress = Pick<ListenerConfig, "address" | "port"> & Partial<Pick<ListenerConfig, "proxyProtocol">>;
+type ListenerAddress = Pick<ListenerConfig, "address" | "port"> &
+  Partial<Pick<ListenerConfig, "proxyProtocol">>;
 
 function who({ address, port, proxyProtocol }: ListenerAddress, openings: Openings | undefined): string {
   const first = isLoopback(address) ? "this host" : letIn(port, openings);

@@ -1,4 +1,4 @@
-import { formatProblem, type Problem } from "../model/problem.js";
+import { formatProblem, type Problem } from "../model/text/problem.js";
 
 /**
  * Parts of shell scripts. Terraform takes `${` and `%{` in a script for its own, so no script contains them: `$1` and

@@ -1,6 +1,6 @@
 import { type Problem, problem } from "../model/index.js";
-import { nearest } from "../model/nearest.js";
-import { accepting, type TextRule } from "../model/textRule.js";
+import { nearest } from "../model/text/nearest.js";
+import { accepting, type TextRule } from "../model/text/textRule.js";
 
 /** A unit file: sections in order, directives in order. */
 export type UnitDocument = { readonly [section in UnitSectionName]?: UnitSection };

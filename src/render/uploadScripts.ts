@@ -1,4 +1,4 @@
-import { problem } from "../model/problem.js";
+import { problem } from "../model/text/problem.js";
 import { LOGIN_DIRECTORY, uploadsCheck } from "./hostScripts.js";
 import { literal, parentOf, quote, refusal, WORD } from "./shell.js";
 

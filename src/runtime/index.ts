@@ -2,5 +2,5 @@ export type { CertificateContents, TlsContents, UpstreamTlsContents } from "./tl
 export type { AccessLists, PackedAddresses } from "../model/serving.js";
 export { type LoadedConfig, type LoadedForMaster, loadConfig, type LoadOptions } from "./load/loadConfig.js";
 export { serve, type ServeOptions } from "./supervisor/serve.js";
-export { VERSION } from "../model/version.js";
+export { VERSION } from "../model/text/version.js";
 export { runWorker } from "./worker/worker.js";

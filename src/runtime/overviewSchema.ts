@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { printableValue } from "../model/printable.js";
+import { printableValue } from "../model/text/printable.js";
 
 /**
  * The current state for people: the one document that the status page, `status.json`, the action `status` and `portico
@@ -26,7 +26,7 @@ export const TRANSFER = z.object({
   path: TEXT,
   /** Name of the file that the request's path ends with, shortened; absent where it ends with none. */
   file: TEXT.optional(),
-  /** Of the known methods, else `other`. */
+  /** A known method, or `other`. */
   method: TEXT,
   /** Address of the client. */
   client: TEXT,
@@ -124,7 +124,7 @@ export const OVERVIEW = z.object({
   /** `sites`: those of the virtual servers with a route to it. */
   upstreams: z.array(z.object({ name: TEXT, sites: z.array(TEXT).optional(), servers: z.array(SERVER) })),
   certificates: z.array(CERTIFICATE),
-  /** One sentence for each maintenance or quiesce in force. */
+  /** A sentence for each maintenance or quiesce in force. */
   pauses: z.array(TEXT),
   /** Reloads, upgrades, warnings and errors of the master, the newest first. */
   events: z.array(EVENT),

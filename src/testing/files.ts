@@ -81,7 +81,11 @@ function written(file: HostFile, resource: TerraformFileBlock): SynthesizedFile 
 }
 
 /** A file as a delivery over ssh uploads it; activation makes directories as packages have them. */
-function uploaded(file: HostFile, resource: TerraformFileBlock, { locals = {} }: Synthesized): SynthesizedFile {
+function uploaded(
+  file: HostFile,
+  resource: TerraformFileBlock,
+  { locals = {} }: Synthesized,
+): SynthesizedFile {
   const { content, source } = resource.provisioner!.find(
     (provisioner) => provisioner.file !== undefined,
   )!.file!;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlRequest } from "../../../src/runtime/supervisor/control.js";
+import type { ControlRequest } from "../../../src/runtime/supervisor/control/control.js";
 import { FullListenQueue } from "../../../testkit/fullListenQueue.js";
 import { exchange } from "../../../testkit/peers.js";
 import { HOST } from "../clients.js";

@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../../src/model/index.js";
-import { askMaster } from "../../../src/runtime/supervisor/askMaster.js";
-import type { ControlRequest, Done } from "../../../src/runtime/supervisor/control.js";
+import { askMaster } from "../../../src/runtime/supervisor/control/askMaster.js";
+import type { ControlRequest, Done } from "../../../src/runtime/supervisor/control/control.js";
 import { issue } from "../../../testkit/certificates.js";
 import { type FrontEnd, startFrontEnd } from "../../../testkit/frontEnd.js";
 import { comeToRest, type Level, levelAtRest } from "../../../testkit/level.js";

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { VERSION } from "../../../src/model/version.js";
+import { VERSION } from "../../../src/model/text/version.js";
 import { copyOfBundle } from "../../../testkit/sharedBundle.js";
 import { Workspace } from "../../terraform/workspace.js";
 import { type Result, type TestHost } from "../harness/index.js";

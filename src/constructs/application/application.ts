@@ -29,7 +29,7 @@ import type { ApplicationSettings } from "./settings.js";
 import { SettingsTexts } from "./settingsTexts.js";
 import type { SiteApplication } from "./siteApplication.js";
 import { type Problem, problem } from "../../model/index.js";
-import { isFilePath } from "../../model/textRule.js";
+import { isFilePath } from "../../model/text/textRule.js";
 import { refuse, upstreamProblems } from "../props/checks.js";
 import { APPLICATION } from "../props/instances.js";
 import {
@@ -46,8 +46,8 @@ import {
 } from "../props/propTable.js";
 import { type CustomApplication, CUSTOM_APPLICATION, referenceProblems } from "./customApplication.js";
 import { isKnown } from "../props/tokens.js";
-import type { Route } from "../route.js";
-import { type Upstream, UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
+import type { Route } from "../proxy/route.js";
+import { type Upstream, UPSTREAM_PROPS, type UpstreamProps } from "../proxy/upstream.js";
 import {
   PROXY_OPTIONS,
   type ProxyOptions,
@@ -55,7 +55,7 @@ import {
   type RedirectOptions,
   STATIC_FILES_OPTIONS,
   type StaticFilesOptions,
-} from "../action.js";
+} from "../proxy/action.js";
 
 /** Members by name: required members, and members that depend on options. */
 export type ApplicationMembers<T, Always extends string, Maybe extends string = never> = {

@@ -9,7 +9,7 @@ import {
 } from "../../applications/index.js";
 import { route } from "../../model/config/config.js";
 import { type Problem, problem, type RouteInput, type SettingsFile } from "../../model/index.js";
-import { PAUSE_RESPONSE } from "../errorPage.js";
+import { PAUSE_RESPONSE } from "../proxy/errorPage.js";
 import { fieldsOf } from "../props/fieldTable.js";
 import {
   any,
@@ -27,7 +27,7 @@ import {
   text,
   without,
 } from "../props/propTable.js";
-import { UPSTREAM_PROPS } from "../upstream.js";
+import { UPSTREAM_PROPS } from "../proxy/upstream.js";
 
 /** An application of your own: an `ApplicationDefinition` with optional `clients`. */
 export type CustomApplication<Part extends string = string, RouteName extends string = string> = Omit<

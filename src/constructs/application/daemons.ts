@@ -1,5 +1,5 @@
 import { Construct } from "constructs";
-import { freeId } from "../constructIds.js";
+import { freeId } from "../props/constructIds.js";
 import { type Problem, problem } from "../../model/index.js";
 import {
   ACCOUNT,
@@ -9,7 +9,7 @@ import {
   daemonProblems,
   daemonUnit,
 } from "../../render/index.js";
-import type { IHost } from "../host.js";
+import type { IHost } from "../host/host.js";
 import { HOST } from "../props/instances.js";
 import { type LateValue, lateNumber, lateText } from "../props/lateChecks.js";
 import {
@@ -25,7 +25,7 @@ import {
   required,
   text,
 } from "../props/propTable.js";
-import { SystemdUnit, UNIT_NAME } from "../systemdUnit.js";
+import { SystemdUnit, UNIT_NAME } from "../host/systemdUnit.js";
 import { checkAroundTokens, isKnown } from "../props/tokens.js";
 
 /**

@@ -6,14 +6,14 @@ import {
   type SettingsFilePaths,
 } from "../../applications/index.js";
 import { proxyOptions } from "../../model/actions/proxy.js";
-import type { InputOf } from "../../model/inferred.js";
+import type { InputOf } from "../../model/schema/inferred.js";
 import { type Problem, problem, ProblemError, upstreamAddress } from "../../model/index.js";
-import { isFilePath } from "../../model/textRule.js";
+import { isFilePath } from "../../model/text/textRule.js";
 import { hostPathProblems } from "../props/checks.js";
 import { kindsOf } from "../props/fieldTable.js";
 import { type PathOf, fields, flag, type PropTable, text, without } from "../props/propTable.js";
 import { hasTokens, isKnown } from "../props/tokens.js";
-import type { IUpstream } from "../upstream.js";
+import type { IUpstream } from "../proxy/upstream.js";
 import type { HostedSite, SiteApplication } from "./siteApplication.js";
 import {
   APPLICATION_DAEMONS_PROPS,

@@ -1,6 +1,6 @@
-import type { Upstream, UpstreamProps } from "../upstream.js";
-import type { ResponseHeaders } from "../responseHeaders.js";
-import type { Route } from "../route.js";
+import type { Upstream, UpstreamProps } from "../proxy/upstream.js";
+import type { ResponseHeaders } from "../proxy/responseHeaders.js";
+import type { Route } from "../proxy/route.js";
 
 /** Upstreams and routes of applications, by name. */
 

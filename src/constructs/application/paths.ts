@@ -1,5 +1,5 @@
 import { type Problem, problem } from "../../model/index.js";
-import { accepting } from "../../model/textRule.js";
+import { accepting } from "../../model/text/textRule.js";
 import {
   APPLICATION_PATH,
   type FileSyncPaths,

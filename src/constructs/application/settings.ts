@@ -1,8 +1,8 @@
 import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
-import { freeId } from "../constructIds.js";
+import { freeId } from "../props/constructIds.js";
 import { bracketed, defaultPort, type Problem, type PublicOrigin } from "../../model/index.js";
-import { nameRule, PUBLIC_NAME } from "../../model/serverName.js";
+import { nameRule, PUBLIC_NAME } from "../../model/net/serverName.js";
 import {
   type ApplicationSettingsInput,
   applicationSettingsValues,
@@ -14,8 +14,8 @@ import {
 } from "../../applications/index.js";
 import { DEFAULT_HOST_PATHS } from "../../render/index.js";
 import { hostPathProblems } from "../props/checks.js";
-import type { IHost } from "../host.js";
-import { HostFile } from "../hostFile.js";
+import type { IHost } from "../host/host.js";
+import { HostFile } from "../host/hostFile.js";
 import { type FileSyncPathProps, ROUTE_PATHS } from "./paths.js";
 import { HOST } from "../props/instances.js";
 import { lateHostChecks } from "../props/hostChecks.js";
@@ -31,7 +31,7 @@ import {
   required,
   text,
 } from "../props/propTable.js";
-import { guardStartVariant, lateWordChecks } from "../systemdUnit.js";
+import { guardStartVariant, lateWordChecks } from "../host/systemdUnit.js";
 import {
   argument,
   checkAroundTokens,

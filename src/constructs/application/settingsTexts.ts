@@ -1,8 +1,8 @@
 import { Construct } from "constructs";
 import type { ApplicationDefinition, PublicPlace } from "../../applications/index.js";
 import { renderSettings } from "../../render/index.js";
-import type { IHost } from "../host.js";
-import { HostFile } from "../hostFile.js";
+import type { IHost } from "../host/host.js";
+import { HostFile } from "../host/hostFile.js";
 import { renderAroundTokens } from "../props/tokens.js";
 
 /**

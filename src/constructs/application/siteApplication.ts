@@ -1,8 +1,8 @@
 import type { Construct } from "constructs";
 import type { ApplicationDefinition, PublicPlace } from "../../applications/index.js";
-import type { IHost } from "../host.js";
-import type { Mode } from "../mode.js";
-import type { IUpstream } from "../upstream.js";
+import type { IHost } from "../host/host.js";
+import type { Mode } from "../proxy/mode.js";
+import type { IUpstream } from "../proxy/upstream.js";
 
 /** @internal An application as one site has it. */
 export interface SiteApplication<Settings> {

@@ -1,6 +1,6 @@
 import { Fn, Op, ref } from "cdktf";
 import { formatProblem, isPort, type Problem, problem, type ProblemCode } from "../../model/index.js";
-import { accepting, type DescribedRule } from "../../model/textRule.js";
+import { accepting, type DescribedRule } from "../../model/text/textRule.js";
 import type { SshDeliveryOptions, SshLogin } from "./connection.js";
 import { escapeTemplate, isKnown, textArgument } from "../props/tokens.js";
 
@@ -52,8 +52,12 @@ interface Condition {
  */
 export function connectionConditions(options: SshDeliveryOptions): Condition[] {
   const { sudo = false, bastion, address, scriptPath } = options;
-  const bad = (name: string, rule: DescribedRule, value: unknown, code: ProblemCode = "delivery.bad-connection") =>
-    conditionOf(problem(code, `Delivery.ssh.${name}`, `is not ${rule.allowed}`, rule), rule, value);
+  const bad = (
+    name: string,
+    rule: DescribedRule,
+    value: unknown,
+    code: ProblemCode = "delivery.bad-connection",
+  ) => conditionOf(problem(code, `Delivery.ssh.${name}`, `is not ${rule.allowed}`, rule), rule, value);
   const login = (prefix: string, { user, hostKey }: SshLogin): Condition[] => [
     ...bad(`${prefix}user`, prefix === "" && !sudo ? ROOT : USER, user),
     ...bad(`${prefix}hostKey`, PUBLIC_KEY, hostKey),

@@ -1,6 +1,6 @@
 import type { ITerraformDependable, TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
-import type { HostAddresses } from "../../model/host.js";
+import type { HostAddresses } from "../../model/host/host.js";
 import type { Problem } from "../../model/index.js";
 import type { Machine } from "../../render/index.js";
 

@@ -1,14 +1,14 @@
 import type { Construct } from "constructs";
 import type { ApplicationDefinition } from "../../applications/index.js";
 import type { SettingsFile } from "../../model/index.js";
-import { Activation, type ActivationProps } from "../activation.js";
-import { describeHost } from "../deploymentDocument.js";
-import type { DaemonUnit, HostDescription } from "../activationOptions.js";
+import { Activation, type ActivationProps } from "../service/activation.js";
+import { describeHost } from "../proxy/deploymentDocument.js";
+import type { DaemonUnit, HostDescription } from "../host/activationOptions.js";
 import { type FrontEndListeners, networkOf } from "./parts.js";
-import type { IHost } from "../host.js";
-import type { Mode } from "../mode.js";
-import type { ProxyService } from "../proxyService.js";
-import type { ReverseProxy } from "../reverseProxy.js";
+import type { IHost } from "../host/host.js";
+import type { Mode } from "../proxy/mode.js";
+import type { ProxyService } from "../service/proxyService.js";
+import type { ReverseProxy } from "../proxy/reverseProxy.js";
 import type { FrontEndActivationProps } from "./activationProps.js";
 
 /** The parts of a front end that its activation uses. */

@@ -1,12 +1,12 @@
-import type { InputOf } from "../../model/inferred.js";
+import type { InputOf } from "../../model/schema/inferred.js";
 import { deploymentSchema } from "../../model/deployment.js";
 import type {
   DatabaseConnection,
   DescribedSettings,
   ReplayGate,
   ResponseProbe,
-} from "../activationOptions.js";
-import { DAILY_DOCTOR_PROPS, type DoctorProps } from "../dailyDoctor.js";
+} from "../host/activationOptions.js";
+import { DAILY_DOCTOR_PROPS, type DoctorProps } from "../service/dailyDoctor.js";
 import { kindsOf } from "../props/fieldTable.js";
 import { fields, flag, type PropTable } from "../props/propTable.js";
 

@@ -1,11 +1,11 @@
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import type { HostPaths } from "../../render/index.js";
-import { ACCESS, accessOptionProblems } from "../access.js";
-import { FIREWALL_PROPS } from "../firewall.js";
-import { HOST_PROPS, type HostProps, type IHost } from "../host.js";
-import type { Mode } from "../mode.js";
-import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
+import { ACCESS, accessOptionProblems } from "../proxy/access.js";
+import { FIREWALL_PROPS } from "../service/firewall.js";
+import { HOST_PROPS, type HostProps, type IHost } from "../host/host.js";
+import type { Mode } from "../proxy/mode.js";
+import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../service/network.js";
 import { hostPathProblems, refuse } from "../props/checks.js";
 import { APPLICATION, HOST, MODE } from "../props/instances.js";
 import {
@@ -21,8 +21,8 @@ import {
   without,
 } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
-import { PROXY_SERVICE_PROPS, type ProxyServiceProps } from "../proxyService.js";
-import { HOST_PATHS, REVERSE_PROXY_PROPS, type ReverseProxyProps } from "../reverseProxy.js";
+import { PROXY_SERVICE_PROPS, type ProxyServiceProps } from "../service/proxyService.js";
+import { HOST_PATHS, REVERSE_PROXY_PROPS, type ReverseProxyProps } from "../proxy/reverseProxy.js";
 import { ACTIVATION_PROPS, type FrontEndActivationProps } from "./activationProps.js";
 import { type FrontEndFirewallProps, givenPartProblems } from "./parts.js";
 import { isPageServed, respondsToAnyName } from "./servers.js";

@@ -1,18 +1,18 @@
 import { Construct } from "constructs";
 import { isLoopback, isWildcard, type Problem } from "../../model/index.js";
-import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host.js";
+import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host/host.js";
 import type { AllowedPort } from "../../render/index.js";
-import { Firewall, firewallPropProblems, type FirewallProps } from "../firewall.js";
-import { type IHost, hostPropProblems, type HostProps } from "../host.js";
-import type { Listener, ListenerProps } from "../listener.js";
-import type { Mode } from "../mode.js";
+import { Firewall, firewallPropProblems, type FirewallProps } from "../service/firewall.js";
+import { type IHost, hostPropProblems, type HostProps } from "../host/host.js";
+import type { Listener, ListenerProps } from "../proxy/listener.js";
+import type { Mode } from "../proxy/mode.js";
 import { upstreamProblems } from "../props/checks.js";
 import { hasTokens } from "../props/tokens.js";
-import { type ProxyServiceProps, serviceProblems } from "../proxyService.js";
-import type { ReverseProxy } from "../reverseProxy.js";
-import { type ProxySettings, settingsProblems } from "../proxySettings.js";
-import { TlsMaterial } from "../tlsMaterial.js";
-import { type UpstreamProps, withChanges } from "../upstream.js";
+import { type ProxyServiceProps, serviceProblems } from "../service/proxyService.js";
+import type { ReverseProxy } from "../proxy/reverseProxy.js";
+import { type ProxySettings, settingsProblems } from "../proxy/proxySettings.js";
+import { TlsMaterial } from "../proxy/tlsMaterial.js";
+import { type UpstreamProps, withChanges } from "../proxy/upstream.js";
 
 /** The common parts of front ends on a host, whatever the application is. */
 

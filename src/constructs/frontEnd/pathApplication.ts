@@ -1,14 +1,14 @@
 import { Construct } from "constructs";
 import { ANY_PLACE, APPLICATION_PATH, ofSite } from "../../applications/index.js";
 import { type Problem, problem } from "../../model/index.js";
-import { accepting } from "../../model/textRule.js";
+import { accepting } from "../../model/text/textRule.js";
 import type { Application } from "../application/application.js";
-import { freeId } from "../constructIds.js";
+import { freeId } from "../props/constructIds.js";
 import { APPLICATION } from "../props/instances.js";
 import { type PropTable, refuseProps, required, text } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
-import { ReverseProxy } from "../reverseProxy.js";
-import type { VirtualServer } from "../virtualServer.js";
+import { ReverseProxy } from "../proxy/reverseProxy.js";
+import type { VirtualServer } from "../proxy/virtualServer.js";
 import {
   type PlacedApplication,
   placeApplication,

@@ -2,12 +2,12 @@ import type { Construct } from "constructs";
 import type { ApplicationDefinition, PublicPlace } from "../../applications/index.js";
 import { type Problem, problem } from "../../model/index.js";
 import type { SiteApplication } from "../application/siteApplication.js";
-import type { Mode } from "../mode.js";
+import type { Mode } from "../proxy/mode.js";
 import { refuse } from "../props/checks.js";
 import { isKnown } from "../props/tokens.js";
-import { ReverseProxy } from "../reverseProxy.js";
-import type { ReverseProxyBase } from "../reverseProxyBase.js";
-import type { Upstream } from "../upstream.js";
+import { ReverseProxy } from "../proxy/reverseProxy.js";
+import type { ReverseProxyBase } from "../proxy/reverseProxyBase.js";
+import type { Upstream } from "../proxy/upstream.js";
 import type { ActivatedApplication } from "./activation.js";
 import type { UpstreamChanges } from "./servers.js";
 

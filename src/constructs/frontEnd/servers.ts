@@ -11,20 +11,20 @@ import {
 } from "../../applications/index.js";
 import { urlAuthority } from "../../model/index.js";
 import { type NormalisedPath, OWN_SITE, RouteTable } from "../../model/serving.js";
-import { Action } from "../action.js";
-import type { ErrorPage } from "../errorPage.js";
-import type { ResponseHeaders } from "../responseHeaders.js";
+import { Action } from "../proxy/action.js";
+import type { ErrorPage } from "../proxy/errorPage.js";
+import type { ResponseHeaders } from "../proxy/responseHeaders.js";
 import { type FrontEndListeners, listenersIn } from "./parts.js";
-import { warn } from "../warn.js";
-import { literalPaths } from "../warnings.js";
-import type { Mode } from "../mode.js";
-import type { ProxyLogs } from "../proxySettings.js";
-import type { TlsMaterial } from "../tlsMaterial.js";
-import { ReverseProxy } from "../reverseProxy.js";
-import type { ReverseProxyBase } from "../reverseProxyBase.js";
-import type { Route } from "../route.js";
-import { type Upstream, type UpstreamProps, withChanges } from "../upstream.js";
-import type { IVirtualServer, VirtualServer } from "../virtualServer.js";
+import { warn } from "../props/warn.js";
+import { literalPaths } from "../proxy/warnings.js";
+import type { Mode } from "../proxy/mode.js";
+import type { ProxyLogs } from "../proxy/proxySettings.js";
+import type { TlsMaterial } from "../proxy/tlsMaterial.js";
+import { ReverseProxy } from "../proxy/reverseProxy.js";
+import type { ReverseProxyBase } from "../proxy/reverseProxyBase.js";
+import type { Route } from "../proxy/route.js";
+import { type Upstream, type UpstreamProps, withChanges } from "../proxy/upstream.js";
+import type { IVirtualServer, VirtualServer } from "../proxy/virtualServer.js";
 import { originOf } from "../application/settings.js";
 
 /** Upstreams, virtual servers and routes of a front end, from the data of its application. */

@@ -1,15 +1,15 @@
 import type { Construct } from "constructs";
 import { ANY_PLACE, type PauseResponse } from "../../applications/index.js";
 import { route, virtualServerOptions } from "../../model/config/config.js";
-import { MILLISECONDS_MAX } from "../../model/fields.js";
+import { MILLISECONDS_MAX } from "../../model/schema/fields.js";
 import { type Problem, problem } from "../../model/index.js";
-import type { InputOf } from "../../model/inferred.js";
-import { FURTHER_NAME, nameRule } from "../../model/serverName.js";
-import { accepting } from "../../model/textRule.js";
+import type { InputOf } from "../../model/schema/inferred.js";
+import { FURTHER_NAME, nameRule } from "../../model/net/serverName.js";
+import { accepting } from "../../model/text/textRule.js";
 import type { Application } from "../application/application.js";
 import type { RouteResponseFields, UpstreamOverrides } from "../application/members.js";
-import { ACCESS, type AccessOption, accessOptionProblems } from "../access.js";
-import { type ErrorPage, PAUSE_RESPONSE } from "../errorPage.js";
+import { ACCESS, type AccessOption, accessOptionProblems } from "../proxy/access.js";
+import { type ErrorPage, PAUSE_RESPONSE } from "../proxy/errorPage.js";
 import { serverOptionProblems } from "../props/checks.js";
 import { fieldsOf, kindsOf } from "../props/fieldTable.js";
 import { APPLICATION, TLS_MATERIAL } from "../props/instances.js";
@@ -29,9 +29,9 @@ import {
   text,
 } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
-import type { ResponseHeaders } from "../responseHeaders.js";
-import type { TlsMaterial } from "../tlsMaterial.js";
-import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
+import type { ResponseHeaders } from "../proxy/responseHeaders.js";
+import type { TlsMaterial } from "../proxy/tlsMaterial.js";
+import { UPSTREAM_PROPS, type UpstreamProps } from "../proxy/upstream.js";
 import type { UpstreamChanges } from "./servers.js";
 
 /** Options of the application's upstreams, virtual server and routes, on a host and in containers. */

@@ -1,6 +1,6 @@
 import type { TerraformResource } from "cdktf";
 import { Construct } from "constructs";
-import { freeId } from "../constructIds.js";
+import { freeId } from "../props/constructIds.js";
 import { reachableAt } from "../../model/index.js";
 import { needProgram } from "../delivery/neededPrograms.js";
 import {
@@ -17,16 +17,16 @@ import {
 import { FrontEnd } from "../frontEnd/frontEnd.js";
 import type { Site } from "../frontEnd/site.js";
 import type { SiteProps } from "../frontEnd/siteProps.js";
-import { Mode } from "../mode.js";
-import { Host, type IHost } from "../host.js";
-import type { ProxySettings } from "../proxySettings.js";
-import { HostFile } from "../hostFile.js";
+import { Mode } from "../proxy/mode.js";
+import { Host, type IHost } from "../host/host.js";
+import type { ProxySettings } from "../proxy/proxySettings.js";
+import { HostFile } from "../host/hostFile.js";
 import { escapeTemplate } from "../props/tokens.js";
-import { SystemdUnit } from "../systemdUnit.js";
-import { warn } from "../warn.js";
+import { SystemdUnit } from "../host/systemdUnit.js";
+import { warn } from "../props/warn.js";
 import { type FrontEndPairProps, type PairHostProps, refusePair } from "./props.js";
 import { TerraformData } from "../delivery/terraformData.js";
-import { type SelfSignedTls, type TlsContext, type TlsFiles, TlsMaterial } from "../tlsMaterial.js";
+import { type SelfSignedTls, type TlsContext, type TlsFiles, TlsMaterial } from "../proxy/tlsMaterial.js";
 
 /**
  * The same front end on two hosts, with one address that moves between the hosts (VRRP, by keepalived). If the host

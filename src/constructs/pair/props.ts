@@ -1,11 +1,11 @@
 import type { Construct } from "constructs";
 import { isPort, isWildcard, type Problem, problem } from "../../model/index.js";
-import { accepting } from "../../model/textRule.js";
+import { accepting } from "../../model/text/textRule.js";
 import { INTERFACE_NAME, isProgramPath } from "../../render/index.js";
 import { FRONT_END_PROPS, type FrontEndProps } from "../frontEnd/frontEndProps.js";
 import { withMembers } from "../frontEnd/siteProps.js";
-import { HOST_PROPS, type HostProps } from "../host.js";
-import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
+import { HOST_PROPS, type HostProps } from "../host/host.js";
+import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../service/network.js";
 import {
   type PathOf,
   choice,

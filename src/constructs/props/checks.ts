@@ -13,7 +13,7 @@ import {
   type VirtualServerInput,
 } from "../../model/index.js";
 import { proxyLoops } from "../../model/config/crossChecks.js";
-import { isFilePath } from "../../model/textRule.js";
+import { isFilePath } from "../../model/text/textRule.js";
 import { checkAroundTokens, isKnown } from "./tokens.js";
 
 /** Throws if there are problems: constructors refuse bad input at once, where it was given. */
@@ -37,8 +37,13 @@ export function configProblems(
   return checkAroundTokens(config, problemsOf).problems;
 }
 
-
-const SERVER: VirtualServerInput = { name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] };
+const SERVER: VirtualServerInput = {
+  name: "s",
+  serverNames: ["_"],
+  listeners: ["l"],
+  default: true,
+  routes: [],
+};
 /** At a documentation address (RFC 5737), so that no upstream can seem to lead to it. */
 const LISTENER: ListenerInput = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
 const SECURE: ListenerInput = { ...LISTENER, protocol: "https", tls: { certificate: "/c", key: "/k" } };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type InputOf, shapeOf } from "../../model/inferred.js";
+import { type InputOf, shapeOf } from "../../model/schema/inferred.js";
 import {
   any,
   choice,

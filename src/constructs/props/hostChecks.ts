@@ -4,9 +4,9 @@ import {
   IPV4_PATTERN,
   IPV6_PATTERN,
   LONG_LABEL_PATTERN,
-} from "../../model/textRule.js";
+} from "../../model/text/textRule.js";
 import type { IConstruct } from "constructs";
-import type { HostAddresses } from "../../model/host.js";
+import type { HostAddresses } from "../../model/host/host.js";
 import { type LateValue, latePort, lateText } from "./lateChecks.js";
 
 /** A host as far as its checks are concerned. */

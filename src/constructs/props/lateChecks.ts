@@ -1,7 +1,7 @@
 import type { DeploymentInput } from "../../model/deployment.js";
 import { type Problem, problem, type ProblemCode } from "../../model/index.js";
 import type { LateRule } from "../../model/lateValues.js";
-import type { TextRule } from "../../model/textRule.js";
+import type { TextRule } from "../../model/text/textRule.js";
 import { hasTokens } from "./tokens.js";
 
 /** A value that only Terraform knows, with its rule: the host checks it before it changes anything. */

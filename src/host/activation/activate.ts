@@ -2,7 +2,7 @@ import type { Report } from "./report.js";
 import { awaitCertificates } from "./certificates.js";
 import { filledTrees } from "../diagnosis/emptyTrees.js";
 import { defaultRoutes } from "../diagnosis/defaultRoutes.js";
-import type { CheckedResponse } from "../diagnosis/liveCheck.js";
+import type { CheckedResponse } from "../diagnosis/expected/liveCheck.js";
 import {
   type Deployment,
   type DeploymentIdentity,

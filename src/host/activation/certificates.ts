@@ -8,10 +8,10 @@ import {
   ProblemError,
   type ProxyConfig,
 } from "../../model/index.js";
-import { certificatesWithTrustedFixes, problemsWithTrustedFixes } from "../diagnosis/trustedFixes.js";
-import { ACME_FOLDER } from "../../runtime/supervisor/certificateManager.js";
-import { isoMinutes, type ListedCertificate } from "../../runtime/supervisor/certificateList.js";
-import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import { certificatesWithTrustedFixes, problemsWithTrustedFixes } from "../diagnosis/system/trustedFixes.js";
+import { ACME_FOLDER } from "../../runtime/supervisor/served/certificateManager.js";
+import { isoMinutes, type ListedCertificate } from "../../runtime/supervisor/control/certificateList.js";
+import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
 import { removeLinkedIfEmpty, removeTree } from "./durableFiles.js";
 import { attempt, refuseInterrupted } from "./execution.js";
 import type { Report } from "./report.js";

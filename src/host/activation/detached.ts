@@ -14,8 +14,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeIfEmpty } from "./durableFiles.js";
 import type { Programs } from "./programs.js";
-import { run } from "../diagnosis/command.js";
-import { nodeOptions } from "../../runtime/supervisor/noDebugger.js";
+import { run } from "../diagnosis/system/command.js";
+import { nodeOptions } from "../../runtime/supervisor/processes/noDebugger.js";
 import { systemdIsHere } from "./systemctl.js";
 
 /**

@@ -16,11 +16,11 @@ import { inKernel, installedConfig, type LoadedByHost, proxyReasons, seeLoaded, 
 import { runningPrograms } from "./programs.js";
 import { closedToProxy, openings } from "./openDirectories.js";
 import { foreignDirectories } from "./preconditions.js";
-import { brokenProgram } from "../diagnosis/brokenPrograms.js";
+import { brokenProgram } from "../diagnosis/system/brokenPrograms.js";
 import { emptiedTrees } from "../diagnosis/emptyTrees.js";
 import { lostRoutes } from "../diagnosis/defaultRoutes.js";
-import { userOfProcess } from "../diagnosis/closedPaths.js";
-import { run } from "../diagnosis/command.js";
+import { userOfProcess } from "../diagnosis/system/closedPaths.js";
+import { run } from "../diagnosis/system/command.js";
 import { isIn } from "../diagnosis/treePermissions.js";
 import { contentsBefore, type GoodState, goodFiles, keptFiles, Store } from "./store.js";
 import { unitFindings } from "./unitDrift.js";
@@ -243,7 +243,11 @@ async function fileFindings(last: GoodState, again: string): Promise<EvidenceFin
 }
 
 /** Directories that the proxy's user cannot enter. A file that it cannot read has another mode than it was given. */
-async function closedFindings(last: GoodState, { units }: LoadedByHost, again: string): Promise<EvidenceFinding[]> {
+async function closedFindings(
+  last: GoodState,
+  { units }: LoadedByHost,
+  again: string,
+): Promise<EvidenceFinding[]> {
   const { deployment, directories } = last;
   const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
   const user = userOfProcess(service?.mainPid ?? 0);

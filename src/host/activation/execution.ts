@@ -1,6 +1,6 @@
 import { type Problem, problem, ProblemError } from "../../model/index.js";
-import { problemsWithTrustedFixes } from "../diagnosis/trustedFixes.js";
-import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import { problemsWithTrustedFixes } from "../diagnosis/system/trustedFixes.js";
+import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
 import { systemReason } from "../../runtime/files/systemReason.js";
 import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";

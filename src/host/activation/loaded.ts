@@ -1,11 +1,11 @@
 import { type Deployment, parseConfigText, type ProxyConfig, type Result } from "../../model/index.js";
 import { lostLogDirectories } from "../diagnosis/logState.js";
-import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
 import { readText } from "../../runtime/load/files.js";
 import { loadConfig, type LoadedState, loadedStateOf } from "../../runtime/load/loadConfig.js";
-import { type CommandResult, run } from "../diagnosis/command.js";
+import { type CommandResult, run } from "../diagnosis/system/command.js";
 import { hashOf } from "./fileState.js";
-import { showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
+import { showUnits, type ShownUnit } from "../diagnosis/system/shownUnits.js";
 import { controlSocketOf } from "./systemctl.js";
 import { isDropIn, type StaleState } from "./serviceSteps.js";
 import type { Store } from "./store.js";
@@ -47,7 +47,11 @@ export async function seeLoaded(
   };
 }
 
-async function seeProxy(store: Store, deployment: Deployment, parsed: ProxyConfig): Promise<LoadedByHost["proxy"]> {
+async function seeProxy(
+  store: Store,
+  deployment: Deployment,
+  parsed: ProxyConfig,
+): Promise<LoadedByHost["proxy"]> {
   const socket = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
   if (socket === undefined) return undefined;
   const outcome = await askMaster(socket, { command: "status" }, STATUS_MS);

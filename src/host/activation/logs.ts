@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { Report } from "./report.js";
 import { type Deployment, type Problem, problem, ProblemError, type ProxyConfig } from "../../model/index.js";
 import { ROOT } from "../asOwner/acting.js";
-import { accepting } from "../../model/textRule.js";
+import { accepting } from "../../model/text/textRule.js";
 import {
   FORMER_ROTATION_FILE,
   keptDaysIn,

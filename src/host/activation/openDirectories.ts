@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs";
 import { dirname } from "node:path";
-import { closedPaths, userOfProcess, type User } from "../diagnosis/closedPaths.js";
+import { closedPaths, userOfProcess, type User } from "../diagnosis/system/closedPaths.js";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
 import type { DeployedFile, Deployment } from "../../model/index.js";
 import { PROXY_ROLES } from "./serviceSteps.js";

@@ -1,6 +1,6 @@
-import { originOf, Replay } from "../diagnosis/replay.js";
-import { readInto } from "../diagnosis/replayFile.js";
-import { replayText } from "../diagnosis/replayText.js";
+import { originOf, Replay } from "../diagnosis/replay/replay.js";
+import { readInto } from "../diagnosis/replay/replayFile.js";
+import { replayText } from "../diagnosis/replay/replayText.js";
 import { type Problem, problem, ProblemError, type ProxyConfig } from "../../model/index.js";
 import { configHash, type Delivered } from "./delivered.js";
 import { configAt, valueIn } from "./loaded.js";

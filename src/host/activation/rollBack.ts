@@ -10,7 +10,7 @@ import {
   type Result,
 } from "../../model/index.js";
 import { FORMER_ROTATION_FILE } from "../../render/logRotation.js";
-import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
 import { removeFile } from "./durableFiles.js";
 import { attempt, perform, problemsOf } from "./execution.js";
 import { putState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { type CommandResult, run } from "../diagnosis/command.js";
-import { hasStartLinks, showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
+import { type CommandResult, run } from "../diagnosis/system/command.js";
+import { hasStartLinks, showUnits, type ShownUnit } from "../diagnosis/system/shownUnits.js";
 import { type Problem, problem, ProblemError } from "../../model/index.js";
 
 /** The state of a unit in systemd. */

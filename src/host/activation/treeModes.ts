@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { imageDirectory, imageFor } from "../diagnosis/imageFile.js";
+import { imageDirectory, imageFor } from "../diagnosis/expected/imageFile.js";
 import { quote } from "../../render/shell.js";
 import type { Report } from "./report.js";
 import type { Store } from "./store.js";
 import { changeModes, checkTrees, isIn, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
 import { type Deployment, type Problem, problem, type ProxyConfig } from "../../model/index.js";
-import { DIRECTORIES } from "../../model/rows.js";
+import { DIRECTORIES } from "../../model/host/rows.js";
 import { shown } from "../../runtime/files/pathText.js";
 
 /** The planned changes of permissions, and the places that could not be checked. */

@@ -1,10 +1,10 @@
 import type { Deployment } from "../../model/index.js";
 import { DOCTOR_UNIT } from "../../render/doctorUnits.js";
 import { readTrustedSync } from "../../runtime/files/trustedFile.js";
-import { brokenProgram } from "../diagnosis/brokenPrograms.js";
+import { brokenProgram } from "../diagnosis/system/brokenPrograms.js";
 import type { EvidenceFinding } from "../diagnosis/evidence.js";
-import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";
-import { stoppedProcesses } from "../diagnosis/stoppedProcesses.js";
+import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/system/shownUnits.js";
+import { stoppedProcesses } from "../diagnosis/system/stoppedProcesses.js";
 import type { LoadedByHost } from "./loaded.js";
 import type { WantedUnit } from "./serviceSteps.js";
 import type { Store } from "./store.js";
@@ -78,7 +78,11 @@ function ownFindings(
 }
 
 /** Differences in what a unit does: it should run, now and after the next boot, and its processes should go on. */
-function stateFindings(shown: ShownUnit, want: WantedUnit | undefined, deployment: Deployment): EvidenceFinding[] {
+function stateFindings(
+  shown: ShownUnit,
+  want: WantedUnit | undefined,
+  deployment: Deployment,
+): EvidenceFinding[] {
   const { unit, load, startLinks } = shown;
   const { proxy, firewall } = deployment.services;
   const isOfProxy = unit === proxy.service || unit === proxy.socket;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Deployment, type Problem, problem, ProblemError, type ProxyConfig } from "../../model/index.js";
-import { expectedResponses } from "../diagnosis/expectedResponses.js";
-import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
+import { expectedResponses } from "../diagnosis/expected/expectedResponses.js";
+import { type CheckedResponse, checkLive } from "../diagnosis/expected/liveCheck.js";
 import { seePauses, withoutPaused } from "../diagnosis/pauses.js";
-import { imageFor } from "../diagnosis/imageFile.js";
+import { imageFor } from "../diagnosis/expected/imageFile.js";
 import { refuseInterrupted } from "./execution.js";
 import { CONTROL_SOCKET } from "../../render/hostPaths.js";
 import { unitStatus } from "./systemctl.js";

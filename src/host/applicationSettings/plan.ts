@@ -9,7 +9,7 @@ import {
   type SettingsFile,
   storedItems,
 } from "../../model/index.js";
-import { printableValue } from "../../model/printable.js";
+import { printableValue } from "../../model/text/printable.js";
 import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
 import { type SettingsFileState, readFound, replaceFiles } from "./files.js";
 import { kindOf, kindProblem } from "./kinds.js";

@@ -30,7 +30,10 @@ export function editPython(
   path: string,
   elsewhere: ReadonlyMap<string, { readonly wanted: string }> = new Map(),
 ): SettingsEdit {
-  const refusal = (code: "settings.bad-syntax" | "settings.refused", { fault }: UnreadableText): SettingsEdit => {
+  const refusal = (
+    code: "settings.bad-syntax" | "settings.refused",
+    { fault }: UnreadableText,
+  ): SettingsEdit => {
     const message = code === "settings.refused" ? fault.message : `cannot be read: ${fault.message}`;
     const fix = code === "settings.refused" ? { fix: FIX_BLOCK } : {};
     return {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
-import { problem, ProblemError } from "../../model/problem.js";
+import { problem, ProblemError } from "../../model/text/problem.js";
 import { fsPath, shown } from "../../runtime/files/pathText.js";
 import { wayTo } from "../../runtime/files/trustedPath.js";
 

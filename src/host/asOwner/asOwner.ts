@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { problem, ProblemError } from "../../model/problem.js";
-import { Untrusted } from "../../model/untrusted.js";
+import { problem, ProblemError } from "../../model/text/problem.js";
+import { Untrusted } from "../../model/text/untrusted.js";
 import { shown } from "../../runtime/files/pathText.js";
 import { type Acting, identityOf } from "./acting.js";
 import { type OwnerResponse, RESPONSES, REFUSAL } from "./responses.js";

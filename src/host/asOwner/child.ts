@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { isWithoutDebugger } from "../../runtime/supervisor/noDebugger.js";
+import { isWithoutDebugger } from "../../runtime/supervisor/processes/noDebugger.js";
 import type { ChildOutput } from "./asOwner.js";
 import { type Operation, OPERATIONS } from "./operations.js";
 import { OwnerRefused } from "./refused.js";

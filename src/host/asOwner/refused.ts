@@ -1,4 +1,4 @@
-import { type Problem, problem, ProblemError } from "../../model/problem.js";
+import { type Problem, problem, ProblemError } from "../../model/text/problem.js";
 import { systemReason } from "../../runtime/files/systemReason.js";
 
 /*

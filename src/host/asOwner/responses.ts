@@ -83,7 +83,11 @@ const IMAGE_RESPONSE: z.ZodType<ImageResponse> = z.strictObject({
   handedOver: NOTHING_HANDED_OVER,
 });
 
-const KEPT: z.ZodType<KeptReason | null> = z.union([z.null(), ERRNO, z.enum(["replaced", "links", "changed"])]);
+const KEPT: z.ZodType<KeptReason | null> = z.union([
+  z.null(),
+  ERRNO,
+  z.enum(["replaced", "links", "changed"]),
+]);
 
 export const REFUSAL: z.ZodType<OwnerRefusal> = z.union([
   z.strictObject({ why: z.literal("system"), errno: ERRNO }),

@@ -78,7 +78,10 @@ function heldText(held: TreeFinding["held"]): string | undefined {
   return typeof held === "number" ? `it belongs to user ${held}` : held && KEPT_TEXTS[held];
 }
 
-function changesOf({ path, kind, mode, outside, held }: TreeFinding, told: ToldFinding | undefined): ModeChange[] {
+function changesOf(
+  { path, kind, mode, outside, held }: TreeFinding,
+  told: ToldFinding | undefined,
+): ModeChange[] {
   if (outside || held !== undefined || told?.decidesAbout(path) === false) return [];
   const from = mode & PERMISSIONS;
   return [{ path, from, to: from | NEEDED[kind], ...(told === undefined ? {} : { uid: told.uid }) }];

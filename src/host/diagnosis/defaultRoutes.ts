@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { canonicalAddress } from "../../model/address.js";
+import { canonicalAddress } from "../../model/net/address.js";
 import type { EvidenceFinding } from "./evidence.js";
 
 /** A way from this machine to all networks that it has no other way to. */

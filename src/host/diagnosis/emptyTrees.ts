@@ -1,4 +1,4 @@
-import { contentsAt, emptiness } from "./emptiness.js";
+import { contentsAt, emptiness } from "./expected/emptiness.js";
 import type { EvidenceFinding } from "./evidence.js";
 
 /** Served directories that have something in them now. */

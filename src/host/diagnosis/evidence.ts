@@ -1,15 +1,15 @@
-import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
+import type { ListedPauses } from "../../runtime/supervisor/control/listedPauses.js";
 import type { Deployment, Problem, ProxyConfig } from "../../model/index.js";
-import type { NodeFixes } from "../../model/nodeReleases.js";
+import type { NodeFixes } from "../../model/host/nodeReleases.js";
 import type { ListeningSocket } from "../../runtime/sockets/node/listeningSockets.js";
-import type { ListedCertificate } from "../../runtime/supervisor/certificateList.js";
-import type { ExpectedProbe } from "./expectedResponses.js";
-import type { CheckedResponse } from "./liveCheck.js";
+import type { ListedCertificate } from "../../runtime/supervisor/control/certificateList.js";
+import type { ExpectedProbe } from "./expected/expectedResponses.js";
+import type { CheckedResponse } from "./expected/liveCheck.js";
 import type { TreePermissions } from "./treePermissions.js";
 import type { UnfollowedLink } from "./unfollowedLinks.js";
-import type { ProbeOutcome } from "./probe.js";
-import type { Units } from "./hostFacts.js";
-import type { ForeignRule } from "./foreignRules.js";
+import type { ProbeOutcome } from "./expected/probe.js";
+import type { Units } from "./system/hostFacts.js";
+import type { ForeignRule } from "./system/foreignRules.js";
 
 /**
  * All evidence of a diagnosis, gathered once and then only evaluated. Facts that could not be determined are undefined,

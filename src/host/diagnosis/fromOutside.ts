@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { isIPv6 } from "node:net";
 import { type Deployment, ipv4Scope, ipv6Scope, isLoopback } from "../../model/index.js";
-import { run } from "./command.js";
+import { run } from "./system/command.js";
 import type { AskedAddress, SeenOutside } from "./evidence.js";
 import type { DiagnosisRow } from "./verdict.js";
 

@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import type { Deployment, ProxyConfig } from "../../model/index.js";
 import { ROTATION_DIRECTORY } from "../../render/logRotation.js";
 import { logPaths } from "../../runtime/load/loadConfig.js";
-import { brokenProgram } from "./brokenPrograms.js";
+import { brokenProgram } from "./system/brokenPrograms.js";
 import type { EvidenceFinding } from "./evidence.js";
-import { hasStartLinks, showUnits } from "./shownUnits.js";
+import { hasStartLinks, showUnits } from "./system/shownUnits.js";
 
 /**
  * Directories of logs that are gone, or that the running proxy no longer sees: a service keeps the directory it was

@@ -1,8 +1,8 @@
 import { siteOf, withinRanges } from "../../model/serving.js";
 import type { ProxyConfig } from "../../model/index.js";
-import { askMaster } from "../../runtime/supervisor/askMaster.js";
-import type { ListedPauses } from "../../runtime/supervisor/listedPauses.js";
-import type { ExpectedProbe } from "./expectedResponses.js";
+import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
+import type { ListedPauses } from "../../runtime/supervisor/control/listedPauses.js";
+import type { ExpectedProbe } from "./expected/expectedResponses.js";
 import { type Verdict, warning } from "./verdict.js";
 
 /** Maintenance and quiesce that refuse requests; undefined if none does, or the proxy cannot be asked. */

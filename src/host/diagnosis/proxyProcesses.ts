@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { endpoint, type ProxyConfig } from "../../model/index.js";
 import { listenOwner } from "../../runtime/listen/listenOwner.js";
-import { askMaster } from "../../runtime/supervisor/askMaster.js";
+import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
 import type { EvidenceFinding, ProxyProcesses } from "./evidence.js";
-import type { Units, UnitState } from "./hostFacts.js";
+import type { Units, UnitState } from "./system/hostFacts.js";
 
 /** Asks the main process, which asks its workers. */
 export async function seeProcesses(

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import type { Deployment, ProxyConfig } from "../../model/index.js";
 import type { Evidence } from "./evidence.js";
-import { foreignRules } from "./foreignRules.js";
+import { foreignRules } from "./system/foreignRules.js";
 import { askFromOutside, clientAddresses } from "./fromOutside.js";
-import { legacyRules } from "./legacyRules.js";
-import { ownAddresses } from "./hostFacts.js";
+import { legacyRules } from "./system/legacyRules.js";
+import { ownAddresses } from "./system/hostFacts.js";
 
 /** The options of a diagnosis that this needs. */
 interface AskingFrom {

@@ -1,8 +1,8 @@
 import { isIPv6 } from "node:net";
-import { printableValue } from "../../model/printable.js";
+import { printableValue } from "../../model/text/printable.js";
 import type { DatabaseAccess, Override, Overrides } from "../applicationSettings/index.js";
 import type { StoredItem } from "../../model/index.js";
-import type { CheckedResponse } from "./liveCheck.js";
+import type { CheckedResponse } from "./expected/liveCheck.js";
 
 /** A row for each item: a value in the database takes priority over the files (service 2.2), so it has to be the same. */
 export function judgeOverrides(

@@ -6,7 +6,7 @@ import { type TreeTask, SHOWN_MAX, type Walked, walkTrees } from "../asOwner/tre
 import { keptText, type ModeChange, PERMISSIONS } from "../asOwner/modes.js";
 import { directoriesOf } from "../../model/actions/table.js";
 import { type Problem, ProblemError, type ProxyConfig, type Tree } from "../../model/index.js";
-import { DIRECTORIES } from "../../model/rows.js";
+import { DIRECTORIES } from "../../model/host/rows.js";
 import { shown } from "../../runtime/files/pathText.js";
 import { systemReason } from "../../runtime/files/systemReason.js";
 

@@ -1,8 +1,8 @@
 import { isWatched, type ProxyConfig } from "../../model/index.js";
-import { askMaster } from "../../runtime/supervisor/askMaster.js";
-import { type ListedServer, stateOf } from "../../runtime/supervisor/listedUpstreams.js";
-import { CONNECT_MS, tryServer } from "./behind.js";
-import type { CheckedResponse } from "./liveCheck.js";
+import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
+import { type ListedServer, stateOf } from "../../runtime/supervisor/control/listedUpstreams.js";
+import { CONNECT_MS, tryServer } from "./expected/behind.js";
+import type { CheckedResponse } from "./expected/liveCheck.js";
 import type { SeenUpstreamServer } from "./evidence.js";
 import { failure, ok, type Verdict, warning } from "./verdict.js";
 

@@ -1,6 +1,6 @@
 import type { Problem } from "../../model/index.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
-import type { ReceivedResponse } from "./expectation.js";
+import type { ReceivedResponse } from "./expected/expectation.js";
 
 /** The result of one row of a diagnosis. */
 export interface DiagnosisRow {

@@ -1,6 +1,6 @@
-import { isCidr, rangeMeant } from "../address.js";
-import { CUT_MARK } from "../onePiece.js";
-import { printableValue } from "../printable.js";
+import { isCidr, rangeMeant } from "../net/address.js";
+import { CUT_MARK } from "../text/onePiece.js";
+import { printableValue } from "../text/printable.js";
 import { type AddressSet, AddressSetBuilder, hasBitsBehind, ipv4In, ipv6In } from "./addressSet.js";
 
 /** A list of a million IPv6 ranges has up to 43 MB. */

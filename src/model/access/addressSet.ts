@@ -1,4 +1,4 @@
-import { plainRange } from "../address.js";
+import { plainRange } from "../net/address.js";
 
 /**
  * A set of addresses: disjoint ranges of each family in ascending order, in typed arrays. A million ranges of IPv4 take
@@ -169,7 +169,7 @@ export class AddressSetBuilder {
     const out = new Uint32Array(v6Count * 8);
     let end = 0;
     for (const at of order) {
-      // Of two ranges, one is within the other, or they have no address in common.
+      // Two ranges have no address in common, unless one is within the other.
       if (end > 0 && compare(v6, at, out, end - 4) <= 0) continue;
       for (let i = 0; i < 4; i++) {
         out[end + i] = v6[at + i]!;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { cidr, filePath, text } from "../fields.js";
+import { cidr, filePath, text } from "../schema/fields.js";
 
 /** Who may come in: one object of the config, and of the options of constructs. */
 

@@ -1,4 +1,4 @@
-import { endOfPath, type NormalisedPath } from "../target.js";
+import { endOfPath, type NormalisedPath } from "../net/target.js";
 
 /**
  * Applications differ in how they read a path. The proxy routes by one reading and forwards the path as it came, so a
@@ -47,11 +47,11 @@ const ODDITIES: readonly (readonly [sign: RegExp, read: (path: string) => string
   [/[. ](?:[\\/;]|$)/, (path) => path.replace(/(\/\.\.?) +(?=\/|$)|([^./\\ ])[. ]+(?=\/|$)/g, "$1$2")],
 ];
 
-/** One char a byte; what is not encoded properly stays. */
+/** Decodes to one char a byte; an escape that is not proper stays. */
 const decoded = (path: string): string =>
   path.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
 
-/** Without empty and dot segments; what climbs above the root stays there. */
+/** Removes empty and dot segments; a path that climbs above the root stays at the root. */
 function resolved(path: string): string {
   const kept: string[] = [];
   const segments = path.split("/");

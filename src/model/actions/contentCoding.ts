@@ -1,5 +1,5 @@
-import { isBlank } from "../blanks.js";
-import { scratchBytes } from "../scratchBytes.js";
+import { isBlank } from "../text/blanks.js";
+import { scratchBytes } from "../net/scratchBytes.js";
 
 /** Codings that a file may have beside it, and how the encoded file's name ends. */
 export const CODING_SUFFIXES = { zstd: ".zst", br: ".br", gzip: ".gz" } as const;

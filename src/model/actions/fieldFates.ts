@@ -1,5 +1,5 @@
-import { HOP_BY_HOP, NOT_FORWARDED } from "../hopByHop.js";
-import { onePiece } from "../onePiece.js";
+import { HOP_BY_HOP, NOT_FORWARDED } from "../net/hopByHop.js";
+import { onePiece } from "../text/onePiece.js";
 
 /**
  * How the proxy handles a field, by its name: the only list of fields in which applications read a client's address,

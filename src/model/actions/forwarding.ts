@@ -1,8 +1,8 @@
-import { defaultPort, type Scheme, upstreamScheme } from "../authority.js";
-import { onePiece } from "../onePiece.js";
-import { FirstOfName } from "../firstOfName.js";
-import { parseHost } from "../serverName.js";
-import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../target.js";
+import { defaultPort, type Scheme, upstreamScheme } from "../net/authority.js";
+import { onePiece } from "../text/onePiece.js";
+import { FirstOfName } from "../text/firstOfName.js";
+import { parseHost } from "../net/serverName.js";
+import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../net/target.js";
 import { responseFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
 import type { ForwardedRequest, HeaderList, ProxiedRoute } from "./forwardedRequest.js";
 import { PublicUrls } from "./publicUrls.js";

@@ -1,4 +1,4 @@
-import type { Problem } from "../problem.js";
+import type { Problem } from "../text/problem.js";
 import type { RedirectGoal } from "./location.js";
 
 /**

@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
-import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
-import { CATCH_ALL, isWildcardName } from "../serverName.js";
-import { endOfPath, type NormalisedPath, upstreamTarget } from "../target.js";
+import { defaultPort, type Scheme, urlAuthority } from "../net/authority.js";
+import { CATCH_ALL, isWildcardName } from "../net/serverName.js";
+import { endOfPath, type NormalisedPath, upstreamTarget } from "../net/target.js";
 
 /** The target of a redirect: another scheme, port, host or path. */
 export interface RedirectGoal {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { OutputOf } from "../inferred.js";
+import type { OutputOf } from "../schema/inferred.js";
 import {
   filePath,
   flag,
@@ -11,8 +11,8 @@ import {
   serverName,
   upgradeName,
   urlPath,
-} from "../fields.js";
-import { type Problem, problem } from "../problem.js";
+} from "../schema/fields.js";
+import { type Problem, problem } from "../text/problem.js";
 import { FieldFate, requestFieldFate, usualSpelling } from "./fieldFates.js";
 import type { ActionKind } from "./kind.js";
 

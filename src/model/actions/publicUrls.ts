@@ -1,5 +1,5 @@
-import { encodePath } from "../target.js";
-import { parseHost } from "../serverName.js";
+import { encodePath } from "../net/target.js";
+import { parseHost } from "../net/serverName.js";
 import type { ForwardedRequest, ProxiedRoute } from "./forwardedRequest.js";
 
 /** Makes public URLs, and paths and hosts of cookies, of those that an upstream names in a response (decisions 5.1). */

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { OutputOf } from "../inferred.js";
-import { port, redirectPath, serverName } from "../fields.js";
-import { problem } from "../problem.js";
+import type { OutputOf } from "../schema/inferred.js";
+import { port, redirectPath, serverName } from "../schema/fields.js";
+import { problem } from "../text/problem.js";
 import type { ActionKind } from "./kind.js";
 
 export const redirectFields = z

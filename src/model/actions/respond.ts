@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { OutputOf } from "../inferred.js";
-import { line } from "../fields.js";
-import { BODILESS } from "../hopByHop.js";
-import { problem } from "../problem.js";
+import type { OutputOf } from "../schema/inferred.js";
+import { line } from "../schema/fields.js";
+import { BODILESS } from "../net/hopByHop.js";
+import { problem } from "../text/problem.js";
 import type { ActionKind } from "./kind.js";
 
 export const respondFields = z

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { OutputOf } from "../inferred.js";
-import { filePath, line, name } from "../fields.js";
+import type { OutputOf } from "../schema/inferred.js";
+import { filePath, line, name } from "../schema/fields.js";
 import { CODING_SUFFIXES, type ContentCoding } from "./contentCoding.js";
 import type { ActionKind } from "./kind.js";
 

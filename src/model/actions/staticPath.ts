@@ -1,4 +1,4 @@
-import type { NormalisedPath } from "../target.js";
+import type { NormalisedPath } from "../net/target.js";
 
 /** A directory as it is written in front of a `/`: empty for the root, the only path that ends in a slash. */
 export const belowDirectory = (directory: string): string => (directory === "/" ? "" : directory);

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { everyoneIn } from "../address.js";
-import type { OutputOf } from "../inferred.js";
-import { clientRanges } from "../fields.js";
-import { problem } from "../problem.js";
+import { everyoneIn } from "../net/address.js";
+import type { OutputOf } from "../schema/inferred.js";
+import { clientRanges } from "../schema/fields.js";
+import { problem } from "../text/problem.js";
 import type { ActionKind } from "./kind.js";
 
 export const statusFields = z

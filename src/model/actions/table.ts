@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { InputOf, OutputOf } from "../inferred.js";
-import type { Problem } from "../problem.js";
+import type { InputOf, OutputOf } from "../schema/inferred.js";
+import type { Problem } from "../text/problem.js";
 import type { ActionKind } from "./kind.js";
 import type { RedirectGoal } from "./location.js";
 import { proxy, proxyFields } from "./proxy.js";
@@ -42,7 +42,8 @@ export interface ActionField {
 export const upstreamsOf = (action: ActionInput): ActionField[] => values(action, kindOf(action).upstreams);
 
 /** Directories that an action reads files from. */
-export const directoriesOf = (action: ActionConfig): ActionField[] => values(action, kindOf(action).directories);
+export const directoriesOf = (action: ActionConfig): ActionField[] =>
+  values(action, kindOf(action).directories);
 
 /** The same action with its directories elsewhere. */
 export function withDirectories(action: ActionConfig, moved: (path: string) => string): ActionConfig {

@@ -1,7 +1,7 @@
 import { upstreamTargetOf } from "../actions/forwarding.js";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 import { RouteTable } from "./router.js";
-import { type NormalisedPath, normalisePath } from "../target.js";
+import { type NormalisedPath, normalisePath } from "../net/target.js";
 import { AddressSet } from "../access/addressSet.js";
 import { type AccessLists, type AccessRefusal, AddressJudge } from "./accessJudge.js";
 import { isPlain, otherReadings } from "../access/readings.js";
@@ -107,7 +107,11 @@ class OtherRoutes {
     return [...found, ...action.index.flatMap((name) => judgesIn(this.all, path + name))];
   }
 
-  private ofPath(table: RouteTable<GuardedRoute>, target: string, path: NormalisedPath): readonly AddressJudge[] {
+  private ofPath(
+    table: RouteTable<GuardedRoute>,
+    target: string,
+    path: NormalisedPath,
+  ): readonly AddressJudge[] {
     if (isPlain(target, path)) return judgesIn(table, path);
     const readings = otherReadings(target);
     if (readings === undefined) return this.every;
@@ -126,7 +130,9 @@ const isChanged = (action: GuardedAction & { readonly type: "proxy" }): boolean 
 
 const upstreamOf = (action: GuardedAction): string => (action.type === "proxy" ? action.upstream : "");
 
-function tableOf(judged: readonly (readonly [RouteConfig, AddressJudge | undefined])[]): RouteTable<GuardedRoute> {
+function tableOf(
+  judged: readonly (readonly [RouteConfig, AddressJudge | undefined])[],
+): RouteTable<GuardedRoute> {
   const byPath = new Map<string, GuardedRoute>();
   for (const [{ path, match }, judge] of judged) {
     const folded = path.toLowerCase();

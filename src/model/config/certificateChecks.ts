@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
-import { ipv4Scope, ipv6Scope, isWildcard } from "../address.js";
-import { type Problem, problem } from "../problem.js";
-import { isWildcardName } from "../serverName.js";
-import { keyTypeFor, takesKeyType } from "../tlsPolicy.js";
+import { ipv4Scope, ipv6Scope, isWildcard } from "../net/address.js";
+import { type Problem, problem } from "../text/problem.js";
+import { isWildcardName } from "../net/serverName.js";
+import { keyTypeFor, takesKeyType } from "../net/tlsPolicy.js";
 import type { ChallengeType } from "./tls.js";
 import { certificateFields, challengeOf } from "./certificates.js";
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
-import { challengeName } from "../certificateName.js";
+import { challengeName } from "../net/certificateName.js";
 
 /** Rules of certificates and of the authorities that they come from. */
 export function certificateProblems(config: ProxyConfig): Problem[] {

@@ -1,7 +1,7 @@
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
 import { clientPort } from "../actions/location.js";
 import type { ChallengeType } from "./tls.js";
-import type { KeyType } from "../tlsPolicy.js";
+import type { KeyType } from "../net/tlsPolicy.js";
 
 /** The source of a listener's certificate. */
 export type CertificateSource =

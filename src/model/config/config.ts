@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { access, accessPolicies } from "../access/policySchema.js";
 import { actionFields } from "../actions/table.js";
-import type { InputOf, OutputOf } from "../inferred.js";
+import type { InputOf, OutputOf } from "../schema/inferred.js";
 import {
   cidr,
   count,
@@ -14,9 +14,9 @@ import {
   requestFieldName,
   routePath,
   servedName,
-} from "../fields.js";
-import { limits, timeouts } from "../limits.js";
-import { hsts, responseHeaders } from "../responseHeaders.js";
+} from "../schema/fields.js";
+import { limits, timeouts } from "../schema/limits.js";
+import { hsts, responseHeaders } from "../schema/responseHeaders.js";
 import { errorPages } from "./errorPages.js";
 import { notifications } from "./notifications.js";
 import { accessLog, errorLog, logs } from "./logs.js";

@@ -1,7 +1,7 @@
 import { accessProblems } from "./accessChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
-import { canonicalAddress, isIpv6, isWildcard } from "../address.js";
-import { endpoint, isLoopback, upstreamAddress } from "../authority.js";
+import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
+import { endpoint, isLoopback, upstreamAddress } from "../net/authority.js";
 import { urlsOf } from "./upstreamServers.js";
 import { certificateProblems } from "./certificateChecks.js";
 import {
@@ -14,12 +14,12 @@ import { responseFieldProblems } from "./responseFieldChecks.js";
 import { placeholderProblems } from "./literalChecks.js";
 import { meaningProblems } from "./meaningChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
-import { type Problem, problem } from "../problem.js";
+import { type Problem, problem } from "../text/problem.js";
 import { ownListenerProblems } from "./ownListeners.js";
 import { listenerLedTo, ownNames, Router } from "./router.js";
-import { CATCH_ALL } from "../serverName.js";
-import { normalisePath } from "../target.js";
-import { tlsPolicySettings } from "../tlsPolicy.js";
+import { CATCH_ALL } from "../net/serverName.js";
+import { normalisePath } from "../net/target.js";
+import { tlsPolicySettings } from "../net/tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
 import { upstreamProblems } from "./upstreamChecks.js";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { OutputOf } from "../inferred.js";
+import type { OutputOf } from "../schema/inferred.js";
 import {
   count,
   directoryUrl,
@@ -10,7 +10,7 @@ import {
   port,
   rootsFile,
   secretFile,
-} from "../fields.js";
+} from "../schema/fields.js";
 
 /** How the DNS records come about that prove names by the challenge dns-01 (RFC 8555, 8.4). */
 

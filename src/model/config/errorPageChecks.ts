@@ -1,5 +1,5 @@
-import { errorPageFault } from "../errorPage.js";
-import { type Problem, problem } from "../problem.js";
+import { errorPageFault } from "../net/errorPage.js";
+import { type Problem, problem } from "../text/problem.js";
 import type { ProxyConfig } from "./config.js";
 
 /** Problems of the pages that are in the config, and of statuses that have two. */

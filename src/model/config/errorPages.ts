@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { ERROR_PAGE_BYTES_MAX, ERROR_PAGE_STATUSES, PLACEHOLDERS } from "../errorPage.js";
-import { filePath } from "../fields.js";
+import { ERROR_PAGE_BYTES_MAX, ERROR_PAGE_STATUSES, PLACEHOLDERS } from "../net/errorPage.js";
+import { filePath } from "../schema/fields.js";
 
 const statuses = z
   .array(z.literal(ERROR_PAGE_STATUSES))

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { text } from "../fields.js";
-import { FILE_PATH } from "../textRule.js";
+import { text } from "../schema/fields.js";
+import { FILE_PATH } from "../text/textRule.js";
 
 /** The logs of requests and errors. */
 

@@ -1,4 +1,4 @@
-import { type Problem, problem } from "../problem.js";
+import { type Problem, problem } from "../text/problem.js";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 import { responseFieldRules } from "./responseFields.js";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, directoryUrl, MILLISECONDS_MAX, name, rootsFile, secretFile } from "../fields.js";
+import { count, directoryUrl, MILLISECONDS_MAX, name, rootsFile, secretFile } from "../schema/fields.js";
 
 /** The targets of the master's notifications. */
 

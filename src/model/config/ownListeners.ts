@@ -1,5 +1,5 @@
-import { canonicalAddress, ipv4Scope, ipv6Scope, isIpv6, isWildcard } from "../address.js";
-import { type Problem, problem } from "../problem.js";
+import { canonicalAddress, ipv4Scope, ipv6Scope, isIpv6, isWildcard } from "../net/address.js";
+import { type Problem, problem } from "../text/problem.js";
 import type { ProxyConfig } from "./config.js";
 
 /** Listeners on which the proxy itself responds, to probes and monitoring. They need no password, so clients are near. */

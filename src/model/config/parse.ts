@@ -1,9 +1,9 @@
 import type * as z from "zod";
 import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
 import { crossCheck } from "./crossChecks.js";
-import { expectation } from "../expect.js";
-import { badValueFix } from "../notSupported.js";
-import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
+import { expectation } from "../host/expect.js";
+import { badValueFix } from "../text/notSupported.js";
+import { type Problem, type ProblemCode, problem, type Result } from "../text/problem.js";
 import { unknownNameFix } from "./unknownNames.js";
 import { repeatedFields } from "./repeatedFields.js";
 import { allowedAt, excludedBy, fieldNamesAt, typeInWords } from "./schema.js";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { ERROR_PAGE_BYTES_MAX } from "../errorPage.js";
-import { clientRanges, count, line, MILLISECONDS_MAX } from "../fields.js";
-import { fieldsSet } from "../responseHeaders.js";
+import { ERROR_PAGE_BYTES_MAX } from "../net/errorPage.js";
+import { clientRanges, count, line, MILLISECONDS_MAX } from "../schema/fields.js";
+import { fieldsSet } from "../schema/responseHeaders.js";
 
 const PAUSE_BODY_MAX = 4_096;
 

@@ -1,5 +1,5 @@
-import { type Problem, problem } from "../problem.js";
-import { PRELOAD_MAX_AGE_MIN, reservedField, SET_BYTES_MAX } from "../responseHeaders.js";
+import { type Problem, problem } from "../text/problem.js";
+import { PRELOAD_MAX_AGE_MIN, reservedField, SET_BYTES_MAX } from "../schema/responseHeaders.js";
 import { type ResponseField, responseFieldRules, setBytes } from "./responseFields.js";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 

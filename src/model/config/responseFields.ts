@@ -1,4 +1,4 @@
-import type { Scheme } from "../authority.js";
+import type { Scheme } from "../net/authority.js";
 import type { RouteConfig, VirtualServerConfig } from "./config.js";
 
 /** A field as it is written in a response. */

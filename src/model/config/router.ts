@@ -1,7 +1,7 @@
 import { leadsTo, type RedirectGoal } from "../actions/location.js";
 import type { ListenerConfig, ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
-import { CATCH_ALL, NameTable } from "../serverName.js";
-import type { NormalisedPath } from "../target.js";
+import { CATCH_ALL, NameTable } from "../net/serverName.js";
+import type { NormalisedPath } from "../net/target.js";
 
 /**
  * Which virtual server and which route a request gets. Built once from a config; the same code serves requests

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { configSchema } from "./config.js";
-import type { ProblemCode } from "../problem.js";
+import type { ProblemCode } from "../text/problem.js";
 
 /** JSON Schema (2020-12) of the config as it may be written, for editors; generated from the field table. */
 export function configJsonSchema(): Record<string, unknown> {

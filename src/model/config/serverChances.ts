@@ -1,6 +1,6 @@
-import { clientNetwork } from "../address.js";
+import { clientNetwork } from "../net/address.js";
 import type { UpstreamConfig } from "./config.js";
-import { cookieOf, hashOf, scoreOf } from "../sessionHash.js";
+import { cookieOf, hashOf, scoreOf } from "../net/sessionHash.js";
 import { serversOf, spreadUrls, type UpstreamServerConfig } from "./upstreamServers.js";
 
 /** A server that may receive a request. */

@@ -1,7 +1,7 @@
 import type { ProxyConfig, VirtualServerConfig } from "./config.js";
-import { nearest } from "../nearest.js";
-import { type Problem, problem } from "../problem.js";
-import { isWildcardName } from "../serverName.js";
+import { nearest } from "../text/nearest.js";
+import { type Problem, problem } from "../text/problem.js";
+import { isWildcardName } from "../net/serverName.js";
 
 /** Which site something belongs to. All commands ask here. */
 
@@ -19,7 +19,10 @@ export const serversOfSite = ({ virtualServers }: ConfigServers, site: string): 
   new Set(virtualServers.flatMap((server) => (siteOf(server) === site ? [server.name] : [])));
 
 /** The virtual servers with a route to an upstream. */
-export const serversWithUpstream = ({ virtualServers }: ConfigServers, upstream: string): VirtualServerConfig[] =>
+export const serversWithUpstream = (
+  { virtualServers }: ConfigServers,
+  upstream: string,
+): VirtualServerConfig[] =>
   virtualServers.filter(({ routes }) =>
     routes.some(({ action }) => action.type === "proxy" && action.upstream === upstream),
   );
@@ -66,5 +69,7 @@ export function unknownSite(received: string | undefined, known: Iterable<string
 }
 
 /** The same for the sites of a config. */
-export const siteNotIn = ({ virtualServers }: ConfigServers, received: string | undefined): Problem | undefined =>
-  unknownSite(received, virtualServers.map(siteOf));
+export const siteNotIn = (
+  { virtualServers }: ConfigServers,
+  received: string | undefined,
+): Problem | undefined => unknownSite(received, virtualServers.map(siteOf));

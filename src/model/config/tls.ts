@@ -13,9 +13,9 @@ import {
   name,
   publicName,
   rootsFile,
-} from "../fields.js";
+} from "../schema/fields.js";
 import { dnsProofs } from "./dns.js";
-import { KEY_TYPES, TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
+import { KEY_TYPES, TLS_POLICIES, type TlsPolicyName } from "../net/tlsPolicy.js";
 
 /** TLS fields: a listener's policy, and the sources of its certificates. */
 

@@ -1,7 +1,7 @@
 import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
 import { overlap } from "../access/addressSet.js";
-import { everyoneIn, rangeMeant } from "../address.js";
-import { type Problem, problem } from "../problem.js";
+import { everyoneIn, rangeMeant } from "../net/address.js";
+import { type Problem, problem } from "../text/problem.js";
 import type { ProxyConfig } from "./config.js";
 
 /** Rules about trust in statements about clients. */

@@ -1,7 +1,7 @@
-import { nearest } from "../nearest.js";
-import { NOT_SUPPORTED, plainName, said } from "../notSupported.js";
+import { nearest } from "../text/nearest.js";
+import { NOT_SUPPORTED, plainName, said } from "../text/notSupported.js";
 import { type Place, places } from "./places.js";
-import { type Synonym, SYNONYMS } from "../synonyms.js";
+import { type Synonym, SYNONYMS } from "../text/synonyms.js";
 
 /** The names of an object's fields, and the same of the objects in its fields, as far as these are known. */
 export interface Level {

@@ -10,7 +10,7 @@ import {
   port,
   redirectPath,
   upstreamUrl,
-} from "../fields.js";
+} from "../schema/fields.js";
 import { upstreamTls } from "./tls.js";
 
 /** Upstreams, and the servers that one may consist of. */

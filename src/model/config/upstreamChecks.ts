@@ -1,6 +1,6 @@
-import { isWildcard } from "../address.js";
-import { upstreamAddress, upstreamScheme } from "../authority.js";
-import { type Problem, problem } from "../problem.js";
+import { isWildcard } from "../net/address.js";
+import { upstreamAddress, upstreamScheme } from "../net/authority.js";
+import { type Problem, problem } from "../text/problem.js";
 import { KEPT, SHARED } from "./upstream.js";
 import { hasName, hasSeveral, serversOf, urlsOf } from "./upstreamServers.js";
 import type { ProxyConfig, UpstreamConfig } from "./config.js";

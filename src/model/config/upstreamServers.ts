@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { endpoint, upstreamAddress, upstreamScheme } from "../authority.js";
+import { endpoint, upstreamAddress, upstreamScheme } from "../net/authority.js";
 import type { UpstreamConfig } from "./config.js";
 
 /** A server of an upstream, in the config. */

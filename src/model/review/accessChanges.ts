@@ -1,5 +1,5 @@
 import type { AccessPolicyConfig } from "../config/accessJudge.js";
-import { ipv4Bits, ipv6Groups, plainRange } from "../address.js";
+import { ipv4Bits, ipv6Groups, plainRange } from "../net/address.js";
 import type { ProxyConfig } from "../index.js";
 import type { ReviewChange } from "./findings.js";
 import type { WayIn } from "./ways.js";

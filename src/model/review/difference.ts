@@ -1,4 +1,4 @@
-import { canonicalAddress, isIpv6, isWildcard } from "../address.js";
+import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
 import {
   CATCH_ALL,
   endpoint,

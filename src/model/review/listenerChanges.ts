@@ -1,10 +1,14 @@
 import { overlap } from "../access/addressSet.js";
-import { isIpv6, plainRange } from "../address.js";
+import { isIpv6, plainRange } from "../net/address.js";
 import { type ListenerConfig, type NamedTlsPolicySettings, tlsPolicySettings } from "../index.js";
 import type { ReviewChange } from "./findings.js";
 
 /** Connections that a listener accepts and the old listener at the same place did not. */
-export function listenerChanges(was: ListenerConfig, is: ListenerConfig, place: string): readonly ReviewChange[] {
+export function listenerChanges(
+  was: ListenerConfig,
+  is: ListenerConfig,
+  place: string,
+): readonly ReviewChange[] {
   const both = { old: was.protocol, new: is.protocol };
   if (was.protocol !== is.protocol)
     return [

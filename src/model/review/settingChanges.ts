@@ -1,4 +1,4 @@
-import { canonicalAddress, isWildcard } from "../address.js";
+import { canonicalAddress, isWildcard } from "../net/address.js";
 import { endpoint, isLoopback, type ProxyConfig } from "../index.js";
 import type { ReviewChange } from "./findings.js";
 import { widened } from "./listenerChanges.js";

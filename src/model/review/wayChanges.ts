@@ -1,5 +1,5 @@
 import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
-import { printableValue } from "../printable.js";
+import { printableValue } from "../text/printable.js";
 import type { ReviewChange } from "./findings.js";
 import { accessChanges } from "./accessChanges.js";
 import { responseFieldChanges } from "./responseFieldChanges.js";
@@ -10,7 +10,10 @@ import { leadsInside, type Reach, type WayIn, writesOf } from "./ways.js";
 type KnownWay = WayIn | undefined;
 
 /** The changes for requests that took one way and now take another; either may be none. Each pair is compared once. */
-export function wayChanges(before: Reach, after: Reach): (was: KnownWay, is: KnownWay) => readonly ReviewChange[] {
+export function wayChanges(
+  before: Reach,
+  after: Reach,
+): (was: KnownWay, is: KnownWay) => readonly ReviewChange[] {
   const known = new Map<KnownWay, Map<KnownWay, readonly ReviewChange[]>>();
   return (was, is) => {
     const row = known.get(was) ?? new Map<KnownWay, readonly ReviewChange[]>();

@@ -13,7 +13,7 @@ import {
 import { redirectPort } from "../actions/location.js";
 import { redirectsToSlash } from "../actions/slashRedirect.js";
 import { restBelow } from "../actions/staticPath.js";
-import type { NormalisedPath } from "../target.js";
+import type { NormalisedPath } from "../net/target.js";
 
 /**
  * All reachable paths: the one source for the table and the graph of a review, and for `portico check --against`. The

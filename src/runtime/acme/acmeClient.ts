@@ -1,7 +1,7 @@
-import { HOUR_MS } from "../../model/duration.js";
+import { HOUR_MS } from "../../model/text/duration.js";
 import { createHash, createHmac, createPublicKey, type KeyObject, sign } from "node:crypto";
 import * as z from "zod";
-import { Untrusted } from "../../model/untrusted.js";
+import { Untrusted } from "../../model/text/untrusted.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import { type Clock } from "./clock.js";
 import type { AcmeResponse, Transport } from "./transport.js";

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { coversName } from "../../model/certificateName.js";
+import { coversName } from "../../model/net/certificateName.js";
 import type { KeyPair, OrderedCertificate } from "./acmeHost.js";
 import { certificatesOf } from "../load/certificateExpiry.js";
 import type { CertificateContents } from "../tls/tlsContents.js";
@@ -86,9 +86,13 @@ export async function readCertificates(directory: string): Promise<StoredCertifi
  *
  * @param kept all that there are
  */
-export function standIn(kept: readonly StoredCertificate[], wanted: OrderedCertificate): StoredCertificate | undefined {
+export function standIn(
+  kept: readonly StoredCertificate[],
+  wanted: OrderedCertificate,
+): StoredCertificate | undefined {
   const kind = wanted.keyType === "ecdsa-p256" ? "ec" : "rsa";
-  const covered = ({ leaf }: StoredCertificate): number => wanted.names.filter((name) => coversName(leaf, name)).length;
+  const covered = ({ leaf }: StoredCertificate): number =>
+    wanted.names.filter((name) => coversName(leaf, name)).length;
   const usable = kept.filter(
     (one) => one.privateKey.asymmetricKeyType === kind && coversName(one.leaf, wanted.names[0]!),
   );

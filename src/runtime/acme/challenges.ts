@@ -1,4 +1,4 @@
-import { SECOND_MS } from "../../model/duration.js";
+import { SECOND_MS } from "../../model/text/duration.js";
 import { isIP } from "node:net";
 import type { ChallengeType, DnsProofsConfig } from "../../model/serving.js";
 import { Queue } from "../queue.js";

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "../../model/duration.js";
+import { DAY_MS, HOUR_MS } from "../../model/text/duration.js";
 import type { KeyObject, X509Certificate } from "node:crypto";
 import { AcmeError } from "./acmeError.js";
 import { accountFile, accountIdOf, type StoredAccount, usableKey } from "./authority.js";
@@ -146,7 +146,9 @@ async function takeCertificate(
   // The same certificate, or an older one: the other host will get the newer one.
   if (here !== undefined && timesOf(here).to > now && timesOf(here).from >= from) return false;
   if (livesTooLong(found, here))
-    throw new CopyRefused(`it is valid for more than ${LIFE_DAYS_MAX} days, until ${new Date(to).toISOString()}`);
+    throw new CopyRefused(
+      `it is valid for more than ${LIFE_DAYS_MAX} days, until ${new Date(to).toISOString()}`,
+    );
   if (!(await isOfIssuer(found, here, authority)))
     throw new CopyRefused(
       "neither the issuer of the certificate that it would replace signed it, nor one of the authority's roots",

@@ -1,9 +1,9 @@
-import { SECOND_MS } from "../../model/duration.js";
+import { SECOND_MS } from "../../model/text/duration.js";
 import { once } from "node:events";
 import { createConnection } from "node:net";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import * as z from "zod";
-import { Untrusted } from "../../model/untrusted.js";
+import { Untrusted } from "../../model/text/untrusted.js";
 import { SocketPlaces } from "../sockets/places.js";
 import { SHARED_KEY_CONTEXT } from "../tls/tlsContexts.js";
 import type { Copies, CopiesResult } from "./copies.js";

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { printableValue } from "../../model/printable.js";
+import { printableValue } from "../../model/text/printable.js";
 import { challengeName, type DnsProofsOf } from "../../model/serving.js";
 import { credentials } from "../load/credentials.js";
 import { systemReason } from "../files/systemReason.js";

@@ -1,4 +1,4 @@
-import { SECOND_MS } from "../../model/duration.js";
+import { SECOND_MS } from "../../model/text/duration.js";
 import { createHash } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { isIPv6 } from "node:net";

@@ -1,13 +1,25 @@
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../model/duration.js";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../model/text/duration.js";
 import { join } from "node:path";
-import { printableName } from "../../model/printable.js";
+import { printableName } from "../../model/text/printable.js";
 import { type AcmeError, acmeError } from "./acmeError.js";
 import type { AcmeAuthority } from "./authority.js";
-import { certificateMark, contentsOf, folderOf, type StoredCertificate, readCertificate } from "./certificateFile.js";
+import {
+  certificateMark,
+  contentsOf,
+  folderOf,
+  type StoredCertificate,
+  readCertificate,
+} from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./acmeClient.js";
 import { type Clock } from "./clock.js";
-import type { AcmeFailure, AcmeHost, CertificateStatus, OrderRefusal, OrderedCertificate } from "./acmeHost.js";
+import type {
+  AcmeFailure,
+  AcmeHost,
+  CertificateStatus,
+  OrderRefusal,
+  OrderedCertificate,
+} from "./acmeHost.js";
 import { Order } from "./order.js";
 import {
   afterClockChange,

@@ -1,4 +1,4 @@
-import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../model/duration.js";
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../model/text/duration.js";
 import { createPrivateKey } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";

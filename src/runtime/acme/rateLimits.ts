@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../model/duration.js";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../model/text/duration.js";
 import { join } from "node:path";
 import { Queue } from "../queue.js";
 import { AcmeError } from "./acmeError.js";

@@ -1,4 +1,4 @@
-import { printableValue } from "../../model/printable.js";
+import { printableValue } from "../../model/text/printable.js";
 import type { AcmeError, AcmeProblem } from "./acmeError.js";
 import {
   challengeName,
@@ -63,7 +63,8 @@ function fixOf({ code, name, instance }: AcmeProblem, wanted: Wanted): string {
 }
 
 /** An authority may choose a type that every object has, such as `constructor`. */
-const wordsOf = (code: string): RefusalWords | undefined => (Object.hasOwn(WORDS, code) ? WORDS[code] : undefined);
+const wordsOf = (code: string): RefusalWords | undefined =>
+  Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;
 
 const portOf = ({ challenge }: Wanted): number => (challenge === "http-01" ? 80 : 443);
 

@@ -1,5 +1,5 @@
-import { DAY_MS, HOUR_MS } from "../../model/duration.js";
-import { coversName } from "../../model/certificateName.js";
+import { DAY_MS, HOUR_MS } from "../../model/text/duration.js";
+import { coversName } from "../../model/net/certificateName.js";
 import type { StoredCertificate } from "./certificateFile.js";
 import { extendedKeyUsageAllowsServers, unknownCriticalExtension } from "./x509.js";
 

@@ -1,5 +1,5 @@
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../model/duration.js";
-import { printableValue } from "../../model/printable.js";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../model/text/duration.js";
+import { printableValue } from "../../model/text/printable.js";
 import type { Problem, WantedCertificate } from "../../model/serving.js";
 import { stateOfAll } from "../load/fileWatch.js";
 import { systemReason } from "../files/systemReason.js";

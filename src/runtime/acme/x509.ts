@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../model/duration.js";
+import { DAY_MS } from "../../model/text/duration.js";
 import {
   createHash,
   createPublicKey,
@@ -10,7 +10,7 @@ import {
 } from "node:crypto";
 import { isIP } from "node:net";
 import { promisify } from "node:util";
-import { ipv4Bits, ipv6Groups } from "../../model/address.js";
+import { ipv4Bits, ipv6Groups } from "../../model/net/address.js";
 import * as der from "../tls/der.js";
 import type { KeyPair, KeyType } from "./acmeHost.js";
 

@@ -2,7 +2,7 @@ import { type AccessRefusal, type RouteGuard, refusalText } from "../../model/se
 import { respondFailure } from "./errorPages.js";
 import type { Exchange } from "../exchange/exchange.js";
 
-/** One condition that a request has to meet, in the order of {@link STEPS}. */
+/** A condition that a request has to meet, in the order of {@link STEPS}. */
 type Step = (exchange: Exchange, guard: RouteGuard) => AccessRefusal | undefined;
 
 const STEPS: readonly Step[] = [

@@ -10,7 +10,7 @@ import {
 import { type Exchange, headerValue, type HeaderList } from "../exchange/exchange.js";
 import { reasonPhrase } from "./reasonPhrases.js";
 import { requestIdOf } from "./requestId.js";
-import { VERSION } from "../../model/version.js";
+import { VERSION } from "../../model/text/version.js";
 
 export interface ErrorOptions {
   /** Further fields: `Allow` of a 405, `Content-Range` of a 416. */

@@ -1,5 +1,5 @@
-import type { OutputOf } from "../../model/inferred.js";
-import { printableValue } from "../../model/printable.js";
+import type { OutputOf } from "../../model/schema/inferred.js";
+import { printableValue } from "../../model/text/printable.js";
 import { isKnownMethod } from "../counting/requestCounts.js";
 import { headerValue, type RunningExchange } from "../exchange/exchange.js";
 import type { TRANSFER } from "../overviewSchema.js";

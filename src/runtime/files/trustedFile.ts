@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { access, type FileHandle, open, stat } from "node:fs/promises";
 import { posix } from "node:path";
-import { printableValue } from "../../model/printable.js";
-import type { ProblemCode } from "../../model/problem.js";
+import { printableValue } from "../../model/text/printable.js";
+import type { ProblemCode } from "../../model/text/problem.js";
 import { fsPath } from "./pathText.js";
 import { isTrusted, type ResolvedWay, wayTo, wayToSync } from "./trustedPath.js";
 

@@ -124,7 +124,8 @@ function isStopped(
 }
 
 const isName = (name: string): boolean => name !== "" && name !== ".";
-const changed = (change: ChangeableComponent | undefined): { change?: ChangeableComponent } => (change === undefined ? {} : { change });
+const changed = (change: ChangeableComponent | undefined): { change?: ChangeableComponent } =>
+  change === undefined ? {} : { change };
 
 function changeOf(at: string, stats: Stats, within: PathDirectory): ChangeableComponent | undefined {
   const { uid: owner, mode } = stats;

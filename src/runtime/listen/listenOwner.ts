@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { printableValue } from "../../model/printable.js";
+import { printableValue } from "../../model/text/printable.js";
 import { canonicalAddress, isWildcard } from "../../model/serving.js";
 import { listeningSockets } from "../sockets/node/listeningSockets.js";
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { certificatePlaces } from "./wantedCertificates.js";
 import type { TlsContents } from "../tls/tlsContents.js";
-import { certificateEnd, daysLeftText } from "../../model/certificateEnd.js";
+import { certificateEnd, daysLeftText } from "../../model/net/certificateEnd.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 
 /** The certificates of a PEM file, in its order; `undefined` is one that cannot be read. */

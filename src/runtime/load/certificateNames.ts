@@ -73,7 +73,10 @@ function namedAs(label: string, names: readonly string[]): LabelledCertificate {
 const alternative = (name: string): string => (isIP(name) === 0 ? `DNS:${name}` : `IP Address:${name}`);
 
 /** Warns of a certificate that SNI never chooses, or not for some of its names, which an earlier certificate has. */
-function notChosen({ label, names }: LabelledCertificate, earlier: NameTable<LabelledCertificate>): Problem[] {
+function notChosen(
+  { label, names }: LabelledCertificate,
+  earlier: NameTable<LabelledCertificate>,
+): Problem[] {
   const code = "files.certificate-not-chosen";
   if (names.length === 0) return [problem(code, label, "contains no DNS name, so no client can ask for it")];
   const taken = names.filter((name) => earlier.holder(name) !== undefined);

@@ -1,6 +1,6 @@
 import { access, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { baseName, pathName } from "../../model/credentialName.js";
+import { baseName, pathName } from "../../model/host/credentialName.js";
 import { HANDED_OVER } from "../files/openToOthers.js";
 import { checkForRoot, FileRefused } from "../files/trustedFile.js";
 

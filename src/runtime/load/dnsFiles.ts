@@ -1,5 +1,5 @@
-import { accepting } from "../../model/textRule.js";
-import { isDomainName } from "../../model/serverName.js";
+import { accepting } from "../../model/text/textRule.js";
+import { isDomainName } from "../../model/net/serverName.js";
 
 /** Parses the files with secrets for DNS updates. No error message contains a secret. */
 

@@ -1,5 +1,5 @@
-import { accepting } from "../../model/textRule.js";
-import { HEADER_VALUE } from "../../model/fields.js";
+import { accepting } from "../../model/text/textRule.js";
+import { HEADER_VALUE } from "../../model/schema/fields.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 import type { FindCredential } from "./credentials.js";
 import { readSecret } from "./files.js";

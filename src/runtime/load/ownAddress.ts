@@ -1,5 +1,5 @@
 import { createSocket } from "node:dgram";
-import { canonicalAddress, isIpv6 } from "../../model/address.js";
+import { canonicalAddress, isIpv6 } from "../../model/net/address.js";
 
 /** Whether this machine has an address now: only then is it also the source address for packets to itself. */
 export async function isOwnAddress(address: string): Promise<boolean> {

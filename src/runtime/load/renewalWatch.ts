@@ -112,7 +112,11 @@ async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
   return [...watched.values()];
 }
 
-async function loadList(file: string, label: string, loaded: LoadedConfig): Promise<RenewalResult | undefined> {
+async function loadList(
+  file: string,
+  label: string,
+  loaded: LoadedConfig,
+): Promise<RenewalResult | undefined> {
   const read = await readAccessList(file, label);
   if ("problem" in read) return { ok: false, problems: [read.problem] };
   const { packed, size } = read.addresses;

@@ -6,7 +6,7 @@ import {
   type UpstreamTlsConfig,
 } from "../../model/serving.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
-import { tried } from "../../model/openssl.js";
+import { tried } from "../../model/net/openssl.js";
 import { upstreamContext } from "../tls/tlsContexts.js";
 import { readRoots } from "./authorityFiles.js";
 import { loadCertificate } from "./certificate.js";

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { VERSION } from "../../model/version.js";
+import { VERSION } from "../../model/text/version.js";
 import type { NotificationSecrets } from "../load/notificationFiles.js";
 import type { NotificationTargetConfig } from "../../model/serving.js";
 import type { SentNotice } from "./notice.js";

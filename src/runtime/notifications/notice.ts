@@ -1,5 +1,5 @@
 import { type FaultFacts, faultsOf } from "../../model/faults.js";
-import { printableValue } from "../../model/printable.js";
+import { printableValue } from "../../model/text/printable.js";
 
 /** A message for the operator. */
 export interface Notice {

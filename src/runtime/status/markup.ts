@@ -1,4 +1,4 @@
-import { printableValue } from "../../model/printable.js";
+import { printableValue } from "../../model/text/printable.js";
 
 /** A piece of HTML or SVG. Only {@link markup} makes one, so a text can get into a page in no other way than escaped. */
 export class Markup {

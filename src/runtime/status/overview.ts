@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import type { OutputOf } from "../../model/inferred.js";
+import type { OutputOf } from "../../model/schema/inferred.js";
 import type { OVERVIEW } from "../overviewSchema.js";
 
 export type Overview = OutputOf<typeof OVERVIEW>;

@@ -1,31 +1,31 @@
 import { readFileSync } from "node:fs";
 import { type Problem, problem, type Result } from "../../model/serving.js";
-import { heapOf, workerCount } from "./allowance.js";
-import type { ControlOutcome, ControlServer, Done } from "./control.js";
-import { Generation, stoppedEarly } from "./generation.js";
-import type { Handover, Program } from "./handover.js";
-import type { NotReady } from "./health.js";
+import { heapOf, workerCount } from "./report/allowance.js";
+import type { ControlOutcome, ControlServer, Done } from "./control/control.js";
+import { Generation, stoppedEarly } from "./processes/generation.js";
+import type { Handover, Program } from "./processes/handover.js";
+import type { NotReady } from "./listeners/health.js";
 import { type LoadedConfig, type LoadedForMaster, loadedStateOf, logPaths } from "../load/loadConfig.js";
 import { recoverLogs, sha256 } from "../load/files.js";
 import { type Renewal, renewed } from "../load/renewal.js";
-import { MasterLog } from "./masterLog.js";
+import { MasterLog } from "./report/masterLog.js";
 import { openControl } from "./masterRequests.js";
-import * as report from "./masterReport.js";
+import * as report from "./report/masterReport.js";
 import type { MasterOptions } from "./masterOptions.js";
 import { MasterSockets } from "./masterSockets.js";
-import { CertificateManager } from "./certificateManager.js";
-import { ServedCounts } from "./servedCounts.js";
-import { type NotifyingMaster, ServedNotifications } from "./servedNotifications.js";
-import { ServedOverview } from "./servedOverview.js";
-import { ServedPauses } from "./servedPauses.js";
-import { ServedUpstreams } from "./servedUpstreams.js";
+import { CertificateManager } from "./served/certificateManager.js";
+import { ServedCounts } from "./served/servedCounts.js";
+import { type NotifyingMaster, ServedNotifications } from "./served/servedNotifications.js";
+import { ServedOverview } from "./served/servedOverview.js";
+import { ServedPauses } from "./served/servedPauses.js";
+import { ServedUpstreams } from "./served/servedUpstreams.js";
 import { type Serving, ServiceState, stopped } from "./serviceState.js";
 import { startNotes } from "./startNotes.js";
 import { type ReplaceableMaster, Succession } from "./succession.js";
-import { Supervision } from "./supervision.js";
+import { Supervision } from "./processes/supervision.js";
 import { TicketKeys } from "./ticketKeys.js";
 import { Queue } from "../queue.js";
-import { VERSION } from "../../model/version.js";
+import { VERSION } from "../../model/text/version.js";
 
 /**
  * Holds the listening sockets and supervises the workers, which accept connections and serve them.

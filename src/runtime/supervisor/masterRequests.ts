@@ -1,13 +1,13 @@
-import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
-import type { Program } from "./handover.js";
-import type { MasterLog } from "./masterLog.js";
+import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control/control.js";
+import type { Program } from "./processes/handover.js";
+import type { MasterLog } from "./report/masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
-import type { CertificateManager } from "./certificateManager.js";
-import type { ServedNotifications } from "./servedNotifications.js";
-import type { ServedOverview } from "./servedOverview.js";
-import type { ServedPauses } from "./servedPauses.js";
-import type { ServedUpstreams } from "./servedUpstreams.js";
-import type { Supervision } from "./supervision.js";
+import type { CertificateManager } from "./served/certificateManager.js";
+import type { ServedNotifications } from "./served/servedNotifications.js";
+import type { ServedOverview } from "./served/servedOverview.js";
+import type { ServedPauses } from "./served/servedPauses.js";
+import type { ServedUpstreams } from "./served/servedUpstreams.js";
+import type { Supervision } from "./processes/supervision.js";
 
 /** The functions of a master that control requests use. */
 export interface AskedMaster {

@@ -1,10 +1,10 @@
 import type { Problem, ProxyConfig, Result } from "../../model/serving.js";
 import type { Counts } from "../counting/counts.js";
 import { type ListenSocket, ListenSockets } from "../listen/sockets.js";
-import type { Handover } from "./handover.js";
-import type { MasterLog } from "./masterLog.js";
-import { Health, type NotReady } from "./health.js";
-import { Metrics } from "./metrics.js";
+import type { Handover } from "./processes/handover.js";
+import type { MasterLog } from "./report/masterLog.js";
+import { Health, type NotReady } from "./listeners/health.js";
+import { Metrics } from "./listeners/metrics.js";
 
 /** Everything that a master listens on: the sockets of the listeners, for its workers, and its own. */
 export class MasterSockets {

@@ -8,7 +8,7 @@ import {
   type Supervised,
   type ToPredecessor,
   type ToSuccessor,
-} from "./handover.js";
+} from "./processes/handover.js";
 
 /** The old master's orders to a new one. */
 export interface PredecessorOrders {

@@ -1,7 +1,7 @@
 import { delimiter, join } from "node:path";
 import { Predecessor } from "./predecessor.js";
 import { loadConfig, type LoadOptions } from "../load/loadConfig.js";
-import { acmeDirectory } from "./certificateManager.js";
+import { acmeDirectory } from "./served/certificateManager.js";
 import { Master } from "./master.js";
 
 /** The config to serve, and options of the processes. */

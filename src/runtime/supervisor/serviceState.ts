@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
-import type { ControlOutcome } from "./control.js";
-import type { MasterLog } from "./masterLog.js";
-import { problemLine, statusText } from "./masterReport.js";
+import type { ControlOutcome } from "./control/control.js";
+import type { MasterLog } from "./report/masterLog.js";
+import { problemLine, statusText } from "./report/masterReport.js";
 import { Queue } from "../queue.js";
 
 /** The data of the service's state. */

@@ -1,6 +1,6 @@
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { piecesText } from "../sockets/node/pieces.js";
-import { allowanceText, type FromFile, memoryWarning, withinMemory } from "./allowance.js";
+import { allowanceText, type FromFile, memoryWarning, withinMemory } from "./report/allowance.js";
 import { readFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/index.js";
 

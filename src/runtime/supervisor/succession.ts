@@ -1,13 +1,13 @@
 import type { Problem } from "../../model/serving.js";
 import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
-import type { ControlOutcome } from "./control.js";
-import { cannotHandOver, type Handover, type Program, Successor } from "./handover.js";
-import type { MasterLog } from "./masterLog.js";
-import type { ServedCounts } from "./servedCounts.js";
-import type { CertificateManager } from "./certificateManager.js";
+import type { ControlOutcome } from "./control/control.js";
+import { cannotHandOver, type Handover, type Program, Successor } from "./processes/handover.js";
+import type { MasterLog } from "./report/masterLog.js";
+import type { ServedCounts } from "./served/servedCounts.js";
+import type { CertificateManager } from "./served/certificateManager.js";
 
 import { type ServiceState, stopped } from "./serviceState.js";
-import type { Supervision } from "./supervision.js";
+import type { Supervision } from "./processes/supervision.js";
 
 /** The interface of the master that an upgrade replaces. */
 export interface ReplaceableMaster {

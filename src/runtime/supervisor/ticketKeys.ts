@@ -4,9 +4,9 @@ import type { LoadedForMaster } from "../load/loadConfig.js";
 import { credentials } from "../load/credentials.js";
 import { FileWatch } from "../load/fileWatch.js";
 import { loadTicketSecret } from "../load/ticketSecret.js";
-import type { Handover } from "./handover.js";
-import type { MasterLog } from "./masterLog.js";
-import { problemLine } from "./masterReport.js";
+import type { Handover } from "./processes/handover.js";
+import type { MasterLog } from "./report/masterLog.js";
+import { problemLine } from "./report/masterReport.js";
 
 /**
  * The keys of the workers' session tickets: this master's own, or those that it shares with other hosts or pods.

@@ -2,9 +2,9 @@ import { X509Certificate } from "node:crypto";
 import { duplexPair } from "node:stream";
 import { connect, type SecureContext, TLSSocket } from "node:tls";
 import { type Problem, problem, type ProxyConfig, type TlsPolicySettings } from "../../model/serving.js";
-import { EXCLUDED_KEY_FIX, takesKeyType } from "../../model/tlsPolicy.js";
+import { EXCLUDED_KEY_FIX, takesKeyType } from "../../model/net/tlsPolicy.js";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
-import { contextOf, knowsGroup, reason } from "../../model/openssl.js";
+import { contextOf, knowsGroup, reason } from "../../model/net/openssl.js";
 import { hostPolicy, secureContextOptions } from "./tlsContexts.js";
 
 /** Ciphers and curves that this OpenSSL does not know. */

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { Agent, type AgentOptions, request } from "node:https";
 import type { TcpNetConnectOpts } from "node:net";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
-import { VERSION } from "../../model/version.js";
+import { VERSION } from "../../model/text/version.js";
 import { TlsCarrier } from "./tlsCarrier.js";
 import { clientContext } from "./tlsContexts.js";
 

@@ -4,7 +4,7 @@ import {
   type SecureContextOptions,
   type TlsOptions,
 } from "node:tls";
-import { knowsGroup, NO_ROOTS } from "../../model/openssl.js";
+import { knowsGroup, NO_ROOTS } from "../../model/net/openssl.js";
 import { type TlsPolicyName, type TlsPolicySettings, tlsPolicySettings } from "../../model/serving.js";
 import type { CertificateContents, UpstreamTlsContents } from "./tlsContents.js";
 

@@ -1,4 +1,10 @@
-import { hashOf, scoreOf, serversOf, type UpstreamConfig, type UpstreamServerConfig } from "../../model/serving.js";
+import {
+  hashOf,
+  scoreOf,
+  serversOf,
+  type UpstreamConfig,
+  type UpstreamServerConfig,
+} from "../../model/serving.js";
 import type { KnownOutage } from "./knownOutage.js";
 
 /** The properties of a request that affect the choice of its server. */

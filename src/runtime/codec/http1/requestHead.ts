@@ -28,7 +28,11 @@ export interface Http1HeadLimits {
  *
  * @throws HeadError with the status of the response
  */
-export function parseRequestHead(head: MessageHead, limits: Http1HeadLimits, now: number): Http1ParsedRequest {
+export function parseRequestHead(
+  head: MessageHead,
+  limits: Http1HeadLimits,
+  now: number,
+): Http1ParsedRequest {
   const line = parseRequestLine(head, limits.requestLineBytesMax);
   const fields = parseFields(head, line.end, limits.headerCountMax, REQUEST_FATES);
   if (line.method === "CONNECT") throw new HeadError(CONNECT_REFUSAL.status, CONNECT_REFUSAL.reason);

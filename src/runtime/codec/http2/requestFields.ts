@@ -190,7 +190,12 @@ function malformation(head: RequestFieldsState, declared: number, ended: boolean
   return fault === undefined ? undefined : { status: 400, reason: fault, malformed: true };
 }
 
-function refuse(head: RequestFieldsState, lineLength: number, declared: number, limits: Http2HeadLimits): HeadRefusal | undefined {
+function refuse(
+  head: RequestFieldsState,
+  lineLength: number,
+  declared: number,
+  limits: Http2HeadLimits,
+): HeadRefusal | undefined {
   const { method } = head;
   if (lineLength > limits.requestLineBytesMax) return refused(414, "request line too long");
   if (head.list.length > limits.headerCountMax * 2) return refused(400, "too many fields");

@@ -1,0 +1,34 @@
+import {
+  AccessGuards,
+  NO_RESPONSE,
+  normalisePath,
+  type ProxyConfig,
+  refusalStatus,
+  type RouteConfig,
+} from "../../../model/index.js";
+import { type Expectation, status } from "./expectation.js";
+
+/** A row of expected responses, as far as it matters here. */
+interface ProbeRow {
+  readonly request: { readonly address: string; readonly path: string };
+  readonly route?: RouteConfig;
+  readonly expected: readonly Expectation[];
+}
+
+/**
+ * Probes come from the host itself. Where an access policy does not let the host in, the refusal is the expected response;
+ * a connection that is closed is none, so that nothing is asked there.
+ */
+export function withRefusals<R extends ProbeRow>(config: ProxyConfig, rows: readonly R[]): R[] {
+  const guards = new AccessGuards(config);
+  return rows.flatMap((row) => {
+    const { route, request } = row;
+    const path = normalisePath(request.path);
+    if (route === undefined || path === undefined) return [row];
+    // A connection to an own address comes from that address.
+    const refusal = guards.of(route)?.refusal(request.address, request.path, path);
+    if (refusal === undefined) return [row];
+    const expected = refusalStatus(refusal);
+    return expected === NO_RESPONSE ? [] : [{ ...row, expected: [status(expected)] }];
+  });
+}
