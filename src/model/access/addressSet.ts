@@ -74,7 +74,9 @@ export class AddressSet {
 
 /** A set as JSON: base64 of its words. */
 export interface PackedAddresses {
+  /** Ranges of IPv4 addresses: the first and the last address of each, as words of 32 bits. */
   readonly v4: string;
+  /** Ranges of IPv6 addresses, in the same form with four words for an address. */
   readonly v6: string;
 }
 
