@@ -36,7 +36,7 @@ import {
   type VirtualServer,
 } from "../../src/index.js";
 import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
-import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { renderProxyConfig, resolve, synthesizedFile } from "../../src/testing/index.js";
 import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 /** What is there already, or is somebody else's: parts that props take by their interfaces. */
@@ -88,8 +88,6 @@ describe("an upstream", () => {
     serverOn(host, stack).addRoute("office", { path: "/", action: Action.proxy(office) });
     const resources = JSON.stringify(synthesize(stack).resource);
     expect(resources).toContain("${jsonencode(data.terraform_remote_state.theirs.outputs.office_url)}");
-    // A URL that is none fails Terraform's plan, as one that is known fails synth.
-    expect(resources).toContain("config.bad-url");
     expect(problemsOf(() => Upstream.fromUrl(stack, "bad", "office:80"))).toMatchObject([
       { code: "config.bad-url", path: "stack/bad.url", received: '"office:80"' },
     ]);
@@ -135,8 +133,9 @@ describe("a host", () => {
     }).site;
     expect(url).toBe("http://app.example.org/");
     expect(host.serverNames).toEqual(["app.example.org"]);
-    // The address is checked when Terraform knows it.
-    expect(JSON.stringify(synthesize(stack).resource)).toContain("terraform_data.machine.id))]), false)}");
+    // The host checks the address when Terraform knows the address.
+    const { content } = synthesizedFile(stack, "/etc/portico/deployment.json");
+    expect(content).toMatch(/"path": "stack\/host\.address",[^}]*"code": "host\.bad-ipv4"/);
     expect(problemsOf(() => Host.fromAddress(stack, "bad", "host.example"))).toMatchObject([
       { code: "host.bad-ipv4", path: "stack/bad.address" },
     ]);

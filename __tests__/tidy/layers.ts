@@ -70,6 +70,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/render": [".", "index.ts", "kubernetes"],
   "src/constructs": [
+    "packageFile.ts",
     "providers",
     "props",
     "delivery",

@@ -209,7 +209,7 @@ export { Route, type RouteProps, type RouteChanges } from "./proxy/route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
 export type { SelfSignedOptions } from "./proxy/selfSignedOptions.js";
 export { SystemdUnit, type SystemdUnitProps } from "./host/systemdUnit.js";
-export type { PrivateKey, SelfSignedCert } from "./providers/resources.js";
+export type { PrivateKeyResource, SelfSignedCertResource } from "./providers/resources.js";
 export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./proxy/tlsMaterial.js";
 export { TlsPolicy, type FileSyncPolicyOptions, type TlsPolicyOptions } from "./proxy/tlsPolicy.js";
 export {

@@ -5,6 +5,7 @@ import { INTERFACE_NAME, isProgramPath } from "../../render/index.js";
 import { FRONT_END_PROPS, type FrontEndProps } from "../frontEnd/frontEndProps.js";
 import { withMembers } from "../frontEnd/siteProps.js";
 import { HOST_PROPS, type HostProps } from "../host/host.js";
+import { accessOptionProblems } from "../proxy/access.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../service/network.js";
 import {
   type PathOf,
@@ -110,6 +111,7 @@ export function refusePair(construct: Construct, props: FrontEndPairProps): void
   const at = (name: string): string => `${construct.node.path}.${name}`;
   refuseProps(construct, props, withMembers(props, FRONT_END_PAIR_PROPS), (fit) => [
     ...hostsProblems(fit, at),
+    ...accessOptionProblems(at("access"), fit.access),
     ...unknownProblems(fit, at),
     ...numberProblems(fit, at),
     ...listenProblems(fit, at),

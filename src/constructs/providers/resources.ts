@@ -20,7 +20,7 @@ export interface LocalFileArguments {
 }
 
 /** An RSA key in state: `tls_private_key`. */
-export interface PrivateKey extends TerraformResource {
+export interface PrivateKeyResource extends TerraformResource {
   /** Size of the key in bits. */
   rsaBits: number;
   /** The key (PKCS #1), in PEM. */
@@ -28,7 +28,7 @@ export interface PrivateKey extends TerraformResource {
 }
 
 /** A self-signed certificate: `tls_self_signed_cert`. */
-export interface SelfSignedCert extends TerraformResource {
+export interface SelfSignedCertResource extends TerraformResource {
   /** The certificate, in PEM. */
   readonly certPem: string;
 }

@@ -5,12 +5,12 @@ import type * as certificates from "@cdktf/provider-tls/lib/self-signed-cert";
 import type { Construct } from "constructs";
 import { provideFor } from "./defaultProvider.js";
 import { loaded } from "./loaded.js";
-import type { PrivateKey, SelfSignedCert, SelfSignedCertArguments } from "./resources.js";
+import type { PrivateKeyResource, SelfSignedCertResource, SelfSignedCertArguments } from "./resources.js";
 
 const PACKAGE = "@cdktf/provider-tls";
 
 /** The tls provider's package is loaded when a stack has a self-signed material. */
-export function privateKey(scope: Construct, id: string, rsaBits: number): PrivateKey {
+export function privateKey(scope: Construct, id: string, rsaBits: number): PrivateKeyResource {
   provideFor(scope, "tls");
   const Resource = loaded(
     scope,
@@ -24,7 +24,7 @@ export function selfSignedCert(
   scope: Construct,
   id: string,
   config: SelfSignedCertArguments,
-): SelfSignedCert {
+): SelfSignedCertResource {
   const Resource = loaded(
     scope,
     PACKAGE,

@@ -30,7 +30,7 @@ import {
   text,
 } from "../props/propTable.js";
 import { hasTokens, isKnown, lateAddress } from "../props/tokens.js";
-import type { PrivateKey, SelfSignedCert } from "../providers/resources.js";
+import type { PrivateKeyResource, SelfSignedCertResource } from "../providers/resources.js";
 import { privateKey, selfSignedCert } from "../providers/tls.js";
 import {
   DEFAULT_VALIDITY_DAYS,
@@ -170,9 +170,9 @@ export interface TlsContext extends TlsPlace {
 /** Key, certificate and parameters from Terraform, and their files. */
 export class SelfSignedTls extends Construct {
   /** The resource of the key; state contains the key in plain text. */
-  readonly privateKey: PrivateKey;
+  readonly privateKey: PrivateKeyResource;
   /** The resource of the certificate. */
-  readonly certificate: SelfSignedCert;
+  readonly certificate: SelfSignedCertResource;
   /** File of the key, readable by root only. */
   readonly keyFile: HostFile;
   /** File of the certificate. */

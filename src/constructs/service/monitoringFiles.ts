@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { packageFile } from "../packageFile.js";
 import { SOON_DAYS } from "../../model/net/certificateEnd.js";
 import { type Problem, problem, ProblemError } from "../../model/index.js";
 
@@ -116,7 +116,6 @@ const jobText = (job: string): string => inQuotes(`job=${JSON.stringify(job)}`);
 
 /** A file of the package, in one pass: no name is replaced in another one. */
 function filled(file: string, defaults: RegExp, names: Readonly<Record<string, string>>): string {
-  // This module is in `src/constructs`, or in a file of `dist/lib`.
-  const text = readFileSync(resolve(__dirname, "../../../monitoring", file), "utf8");
+  const text = readFileSync(packageFile("monitoring", file), "utf8");
   return text.replace(defaults, (found) => names[found]!);
 }

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { basename } from "node:path";
 import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
+import { packageFile } from "../packageFile.js";
 import { freeId } from "../props/constructIds.js";
 import { formatProblem, type Problem, problem, ProblemError } from "../../model/index.js";
 import type { LateRule } from "../../model/lateValues.js";
@@ -306,9 +307,9 @@ export const packagedBundle = (path: string): string =>
 const packagedSchema = (path: string): string =>
   packaged(path, basename(CONFIG_SCHEMA_FILE), "the schema was not built", "Run `npm run build`.");
 
-/** A built file. This module is in `src/constructs`, or in the one file of `dist/lib`. */
+/** A built file. */
 function packaged(path: string, file: string, why: string, fix: string): string {
-  const place = resolve(__dirname, "../../../dist", file);
+  const place = packageFile("dist", file);
   if (existsSync(place)) return place;
   const message = `cannot be deployed: ${why}`;
   throw new ProblemError([problem("files.unreadable", path, message, { received: place, fix })]);

@@ -1,17 +1,17 @@
 import type { Construct } from "constructs";
 import { provideFor } from "../defaultProvider.js";
 import type * as resources from "../resources.js";
-import { CdktnPrivateKey, CdktnSelfSignedCert } from "./tlsResources.js";
+import { PrivateKey, SelfSignedCert } from "./tlsResources.js";
 
-export function privateKey(scope: Construct, id: string, rsaBits: number): resources.PrivateKey {
+export function privateKey(scope: Construct, id: string, rsaBits: number): resources.PrivateKeyResource {
   provideFor(scope, "tls");
-  return new CdktnPrivateKey(scope, id, { algorithm: "RSA", rsaBits });
+  return new PrivateKey(scope, id, { algorithm: "RSA", rsaBits });
 }
 
 export function selfSignedCert(
   scope: Construct,
   id: string,
   config: resources.SelfSignedCertArguments,
-): resources.SelfSignedCert {
-  return new CdktnSelfSignedCert(scope, id, config);
+): resources.SelfSignedCertResource {
+  return new SelfSignedCert(scope, id, config);
 }

@@ -10,7 +10,7 @@ export interface PrivateKeyConfig extends TerraformMetaArguments {
 }
 
 /** `tls_private_key` */
-export class CdktnPrivateKey extends OwnResource {
+export class PrivateKey extends OwnResource {
   constructor(scope: Construct, id: string, config: PrivateKeyConfig) {
     super(scope, id, "tls_private_key", config);
   }
@@ -93,7 +93,7 @@ export interface SelfSignedCertConfig extends TerraformMetaArguments {
 }
 
 /** `tls_self_signed_cert` */
-export class CdktnSelfSignedCert extends OwnResource {
+export class SelfSignedCert extends OwnResource {
   constructor(scope: Construct, id: string, config: SelfSignedCertConfig) {
     super(scope, id, "tls_self_signed_cert", config);
   }
