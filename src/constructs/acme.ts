@@ -1,5 +1,5 @@
 import type { IConstruct } from "constructs";
-import type { acmeDns, dnsProgram, dnsServer, dnsUpdate } from "../model/config/dns.js";
+import type { acmeDns, dnsApi, dnsProgram, dnsServer, dnsUpdate } from "../model/config/dns.js";
 import type { InputOf } from "../model/inferred.js";
 import { warn } from "./warn.js";
 import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../model/index.js";
@@ -23,7 +23,7 @@ export interface AcmeOptions
   readonly email: string;
   readonly agreeToTerms: boolean;
   readonly keyType?: KeyType;
-  readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
+  readonly dns?: DnsUpdateOptions | DnsApiOptions | DnsProgramOptions | AcmeDnsOptions;
   readonly externalAccountBinding?: ExternalAccountBinding;
   /**
    * @remarks Public authorities issue certificates for public names only (`acme.private-name`). Wildcard names need
@@ -39,6 +39,11 @@ export interface DnsServerOptions extends InputOf<typeof dnsServer> {}
 
 export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
   readonly server: DnsServerOptions;
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** DNS records by the API of Cloudflare, deSEC, DuckDNS or Hetzner. The token stays in a file on the host. */
+export interface DnsApiOptions extends InputOf<typeof dnsApi> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 

@@ -1,6 +1,7 @@
 export type {
   AcmeDnsOptions,
   AcmeOptions,
+  DnsApiOptions,
   DnsProgramOptions,
   DnsServerOptions,
   DnsUpdateOptions,
