@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DnsApiConfig } from "../../src/model/serving.js";
+import { fixed, loopback, oneServer } from "../../testkit/oneServer.js";
+import { openFolder, Portico } from "../../testkit/portico.js";
+import { freePorts } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
 import { TestCa } from "./ca.js";
 import { type Answer, DnsApiServer, type Provider, Records } from "./dnsApiServer.js";
@@ -277,4 +280,35 @@ test("without name servers the authority is asked once the provider had time to 
   stage.clock.advance(1_000);
   await issued(stage, one.id);
   expect(engine.status()[0]!.state).toBe("valid");
+});
+
+test("a whole front end reads the token as a credential of systemd", async () => {
+  const { dns, provider } = await begin(PROVIDERS.desec(), []);
+  const folder = openFolder();
+  writeFileSync(join(folder, "dns-token"), provider.token, { mode: 0o600 });
+  const [port] = (await freePorts(1)) as [number];
+  const config = oneServer({
+    certificateAuthorities: [
+      {
+        ...{ name: "ca", directory: ca.directory, agreeToTerms: true, roots: ca.roots },
+        dns: { ...dns, tokenFile: "/nowhere/dns-token" },
+      },
+    ],
+    listeners: [
+      loopback("https", port, { acme: { authority: "ca", names: [`*.${ZONE}`] }, policy: "mozilla-modern" }),
+    ],
+    server: { serverNames: [`*.${ZONE}`] },
+    routes: [fixed("wild")],
+  });
+  const state = join(folder, "state");
+  const env = { STATE_DIRECTORY: state, RUNTIME_DIRECTORY: folder, CREDENTIALS_DIRECTORY: folder };
+  const portico = await Portico.start(config, { env });
+  try {
+    const isIssued = () => portico.errors.includes("issued by Pebble");
+    await eventually(isIssued, "for the certificate", { seen: () => portico.errors, everyMs: 100 });
+    await goneAll(provider.records);
+    expect(portico.errors).not.toContain(provider.token);
+  } finally {
+    await portico.stop();
+  }
 });
