@@ -1,5 +1,12 @@
 import type { IConstruct } from "constructs";
-import type { acmeDns, dnsApi, dnsProgram, dnsServer, dnsUpdate } from "../model/config/dns.js";
+import type {
+  acmeDns,
+  cloudflare,
+  DnsApiName,
+  dnsProgram,
+  dnsServer,
+  dnsUpdate,
+} from "../model/config/dns.js";
 import type { InputOf } from "../model/inferred.js";
 import { warn } from "./warn.js";
 import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../model/index.js";
@@ -43,7 +50,8 @@ export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
 }
 
 /** DNS records by the API of Cloudflare, deSEC, DuckDNS or Hetzner. The token stays in a file on the host. */
-export interface DnsApiOptions extends InputOf<typeof dnsApi> {
+export interface DnsApiOptions extends Omit<InputOf<typeof cloudflare>, "type"> {
+  readonly type: DnsApiName;
   readonly nameServers?: readonly DnsServerOptions[];
 }
 

@@ -45,7 +45,7 @@ export class DnsApi implements DnsProvider {
   }
 
   get publishMs(): number {
-    return this.config.publishMs ?? this.api.publishMs;
+    return this.config.publishMs;
   }
 
   get hasOneValue(): boolean {

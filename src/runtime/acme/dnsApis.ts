@@ -49,8 +49,6 @@ export interface DnsApiDescription {
   /** Where an error has the provider's words. */
   readonly words: readonly Place[];
   readonly ttlSeconds: number;
-  /** Until all its name servers have a record, and none that the authority asks keeps an older one. */
-  readonly publishMs: number;
 }
 
 const ALL_VALUES: Call = {
@@ -83,7 +81,6 @@ export const DNS_APIS: Readonly<Record<DnsApiName, DnsApiDescription>> = {
     says: { badToken: /"code":\s*(?:6003|6111|9109|1000[01])\b/ },
     words: ["errors.0.error_chain.0.message", "errors.0.message"],
     ttlSeconds: 60,
-    publishMs: 15_000,
   },
   // https://desec.readthedocs.io/en/latest/dns/rrsets.html: all values of a name are written together.
   desec: {
@@ -97,7 +94,6 @@ export const DNS_APIS: Readonly<Record<DnsApiName, DnsApiDescription>> = {
     cleanup: ALL_VALUES,
     words: ["detail", "0.non_field_errors.0", "0.records.0", "0.ttl.0", "0.subname.0", "non_field_errors.0"],
     ttlSeconds: 3_600,
-    publishMs: 80_000,
   },
   // https://www.duckdns.org/spec.jsp: one value for a domain and all names below it, which no request reads.
   duckdns: {
@@ -110,7 +106,6 @@ export const DNS_APIS: Readonly<Record<DnsApiName, DnsApiDescription>> = {
     says: { done: /^OK/, badToken: /^KO/ },
     words: [],
     ttlSeconds: 60,
-    publishMs: 75_000,
   },
   // https://docs.hetzner.cloud/reference/cloud#zone-rrset-actions (not the API of dns.hetzner.com, which has ended)
   hetzner: {
@@ -138,6 +133,5 @@ export const DNS_APIS: Readonly<Record<DnsApiName, DnsApiDescription>> = {
     action: { path: "/actions/{id}", id: "action.id", status: "action.status" },
     words: ["error.message", "action.error.message"],
     ttlSeconds: 60,
-    publishMs: 30_000,
   },
 };
