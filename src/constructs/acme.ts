@@ -1,12 +1,5 @@
 import type { IConstruct } from "constructs";
-import type {
-  acmeDns,
-  cloudflare,
-  DnsApiName,
-  dnsProgram,
-  dnsServer,
-  dnsUpdate,
-} from "../model/config/dns.js";
+import type { acmeDns, cloudflare, dnsProgram, dnsServer, dnsUpdate } from "../model/config/dns.js";
 import type { InputOf } from "../model/inferred.js";
 import { warn } from "./warn.js";
 import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../model/index.js";
@@ -51,7 +44,9 @@ export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
 
 /** DNS records by the API of Cloudflare, deSEC, DuckDNS or Hetzner. The token stays in a file on the host. */
 export interface DnsApiOptions extends Omit<InputOf<typeof cloudflare>, "type"> {
-  readonly type: DnsApiName;
+  readonly type: "cloudflare" | "desec" | "duckdns" | "hetzner";
+  /** @default - 15000 for Cloudflare, 30000 for Hetzner, 75000 for DuckDNS, 80000 for deSEC */
+  readonly publishMs?: number;
   readonly nameServers?: readonly DnsServerOptions[];
 }
 

@@ -108,12 +108,12 @@ export const acmeDns = z
   .describe("An acme-dns server; the CNAME record `_acme-challenge.NAME` of each name points to it.");
 
 /** @param publishMs how long the provider takes to publish a record on all its name servers */
-const api = <const T extends string>(type: T, title: string, publishMs: number, always = "") =>
+const api = <const T extends string>(type: T, title: string, publishMs: number, unless = "") =>
   z
     .strictObject({
       type: z.literal(type).describe("Kind of proof."),
       tokenFile: secretFile(
-        `File on the host with the API token of ${title}, on one line.`,
+        "File on the host with the provider's API token, on one line.",
         "/etc/portico/dns-token",
       ),
       alias,
@@ -122,7 +122,7 @@ const api = <const T extends string>(type: T, title: string, publishMs: number, 
         0,
         3_600_000,
         "milliseconds",
-        `How long Portico waits for ${title} to publish a record before it asks the authority to validate${always}.`,
+        `How long Portico waits for the provider to publish a record before it asks the authority to validate${unless}.`,
       ),
       url: directoryUrl(
         "URL of the API. Default: the provider's own.",
