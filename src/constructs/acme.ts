@@ -1,5 +1,14 @@
 import type { IConstruct } from "constructs";
-import type { acmeDns, cloudflare, dnsProgram, dnsServer, dnsUpdate } from "../model/config/dns.js";
+import type {
+  acmeDns,
+  cloudflare,
+  desec,
+  dnsProgram,
+  dnsServer,
+  dnsUpdate,
+  duckdns,
+  hetzner,
+} from "../model/config/dns.js";
 import type { InputOf } from "../model/inferred.js";
 import { warn } from "./warn.js";
 import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../model/index.js";
@@ -23,7 +32,14 @@ export interface AcmeOptions
   readonly email: string;
   readonly agreeToTerms: boolean;
   readonly keyType?: KeyType;
-  readonly dns?: DnsUpdateOptions | DnsApiOptions | DnsProgramOptions | AcmeDnsOptions;
+  readonly dns?:
+    | DnsUpdateOptions
+    | CloudflareDnsOptions
+    | DesecDnsOptions
+    | DuckDnsOptions
+    | HetznerDnsOptions
+    | DnsProgramOptions
+    | AcmeDnsOptions;
   readonly externalAccountBinding?: ExternalAccountBinding;
   /**
    * @remarks Public authorities issue certificates for public names only (`acme.private-name`). Wildcard names need
@@ -42,11 +58,23 @@ export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** DNS records by the API of Cloudflare, deSEC, DuckDNS or Hetzner. The token stays in a file on the host. */
-export interface DnsApiOptions extends Omit<InputOf<typeof cloudflare>, "type"> {
-  readonly type: "cloudflare" | "desec" | "duckdns" | "hetzner";
-  /** @default - 15000 for Cloudflare, 30000 for Hetzner, 75000 for DuckDNS, 80000 for deSEC */
-  readonly publishMs?: number;
+/** DNS records by the API of Cloudflare. */
+export interface CloudflareDnsOptions extends InputOf<typeof cloudflare> {
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** DNS records by the API of deSEC. */
+export interface DesecDnsOptions extends InputOf<typeof desec> {
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** DNS records by the API of DuckDNS. */
+export interface DuckDnsOptions extends InputOf<typeof duckdns> {
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** DNS records by the API of Hetzner. */
+export interface HetznerDnsOptions extends InputOf<typeof hetzner> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 

@@ -1,11 +1,14 @@
 export type {
   AcmeDnsOptions,
   AcmeOptions,
-  DnsApiOptions,
+  CloudflareDnsOptions,
+  DesecDnsOptions,
   DnsProgramOptions,
   DnsServerOptions,
   DnsUpdateOptions,
+  DuckDnsOptions,
   ExternalAccountBinding,
+  HetznerDnsOptions,
 } from "./acme.js";
 export {
   Action,
