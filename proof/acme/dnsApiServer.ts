@@ -66,7 +66,7 @@ export class DnsApiServer {
     server.on("request", (request, response) => {
       void started.answer(request).then((answer) => {
         if (answer === "silence") return;
-        if (answer === "close") return void request.destroy();
+        if (answer === "close") return void request.socket.destroy();
         const { status, body = "", headers } = answer;
         const type = typeof body === "string" ? "text/plain" : "application/json";
         const content = typeof body === "string" ? body : JSON.stringify(body);
