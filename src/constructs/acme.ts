@@ -58,22 +58,22 @@ export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** DNS records by the API of Cloudflare. */
+/** A zone at Cloudflare. Its token needs the permission Zone, DNS, Edit, and no other. */
 export interface CloudflareDnsOptions extends InputOf<typeof cloudflare> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** DNS records by the API of deSEC. */
+/** A domain at deSEC, or with `url` on a deSEC server of your own. */
 export interface DesecDnsOptions extends InputOf<typeof desec> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** DNS records by the API of DuckDNS. */
+/** The one TXT value that DuckDNS keeps for a domain: names are proved one after the other. */
 export interface DuckDnsOptions extends InputOf<typeof duckdns> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 
-/** DNS records by the API of Hetzner. */
+/** A zone in the Hetzner Console. Hetzner's former DNS Console had another API, and other tokens. */
 export interface HetznerDnsOptions extends InputOf<typeof hetzner> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
