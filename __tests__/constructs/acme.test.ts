@@ -142,6 +142,12 @@ test.each<[string, object, string[]]>([
     { type: "program", command: "/usr/bin/p", credentialFile: "/etc/token" },
     ["token:/etc/token"],
   ],
+  ["by the API of a provider", { type: "cloudflare", tokenFile: "/etc/token" }, ["token:/etc/token"]],
+  [
+    "by a provider's own server",
+    { type: "desec", tokenFile: "/etc/t", url: "https://d.example.net/api/v1", roots: "/etc/r" },
+    ["t:/etc/t", "r:/etc/r"],
+  ],
   [
     "by acme-dns",
     { type: "acme-dns", url: "https://a.example.net", accountsFile: "/etc/a", roots: "/etc/r" },
@@ -163,6 +169,20 @@ test("what is wrong with records is said of the option", () => {
   ]);
   expect(codesOf(() => acme({ dns: { type: "dns" } }))).toEqual([
     "config.not-one-of TlsMaterial.acme.dns.type",
+  ]);
+  expect(codesOf(() => acme({ dns: { type: "cloudflare" } }))).toEqual([
+    "config.missing-field TlsMaterial.acme.dns.tokenFile",
+  ]);
+  expect(codesOf(() => acme({ dns: { type: "hetzner", tokenFile: "/t", token: "x" } }))).toEqual([
+    "config.unknown-field TlsMaterial.acme.dns.token",
+  ]);
+  const duck = { type: "duckdns", tokenFile: "/t" };
+  expect(codesOf(() => acme({ names: ["house.duckdns.org", "*.house.duckdns.org"], dns: duck }))).toEqual([]);
+  expect(codesOf(() => acme({ names: ["example.org"], dns: duck }))).toEqual([
+    "acme.outside-zone TlsMaterial.acme.names[0]",
+  ]);
+  expect(codesOf(() => acme({ dns: { ...duck, alias: "example.net" } }))).toEqual([
+    "acme.outside-zone TlsMaterial.acme.dns.alias",
   ]);
 });
 

@@ -36,7 +36,7 @@ import {
   type VirtualServer,
 } from "../../src/index.js";
 import { KubernetesFrontEnd } from "../../src/kubernetes/index.js";
-import { renderProxyConfig, resolve, synthesizedFile } from "../../src/testing/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { newStack, problemsOf, synthesize } from "../../testkit/stacks.js";
 
 /** What is there already, or is somebody else's: parts that props take by their interfaces. */
@@ -134,8 +134,7 @@ describe("a host", () => {
     expect(url).toBe("http://app.example.org/");
     expect(host.serverNames).toEqual(["app.example.org"]);
     // The host checks the address when Terraform knows the address.
-    const { content } = synthesizedFile(stack, "/etc/portico/deployment.json");
-    expect(content).toMatch(/"path": "stack\/host\.address",[^}]*"code": "host\.bad-ipv4"/);
+    expect(JSON.stringify(synthesize(stack).resource)).toContain("host.bad-ipv4");
     expect(problemsOf(() => Host.fromAddress(stack, "bad", "host.example"))).toMatchObject([
       { code: "host.bad-ipv4", path: "stack/bad.address" },
     ]);

@@ -319,6 +319,14 @@ describe("certificates", () => {
     ["by a record of another zone", ["b.org"], dns({ alias: "p.a.org" }), []],
     ["by a zone of the record alone", ["b.org"], dns({ zone: "_acme-challenge.b.org" }), []],
     ["by a program", ["b.org", "*.c.org"], program, []],
+    ["by the API of a provider", ["b.org", "*.c.org"], { dns: { type: "desec", tokenFile: "/t" } }, []],
+    ["by DuckDNS", ["a.duckdns.org", "*.a.duckdns.org"], { dns: { type: "duckdns", tokenFile: "/t" } }, []],
+    [
+      "by DuckDNS, elsewhere",
+      ["b.org"],
+      { dns: { type: "duckdns", tokenFile: "/t" } },
+      [name(0, "outside-zone")],
+    ],
     [
       "of another zone",
       ["a.org", "*.b.org", "ba.org"],

@@ -1,6 +1,6 @@
 import fc from "../../testkit/property.js";
 import { refusalIn, signed, updateMessage } from "../../src/runtime/acme/dnsMessage.js";
-import { acmeDnsAccountsIn, tsigKeyIn } from "../../src/runtime/load/dnsFiles.js";
+import { acmeDnsAccountsIn, apiTokenIn, tsigKeyIn } from "../../src/runtime/load/dnsFiles.js";
 
 /** Updates of zones, as BIND 9.18 took them and responded to them. */
 
@@ -163,3 +163,13 @@ test.each<[unknown, string[] | undefined]>([
   const accounts = acmeDnsAccountsIn(JSON.stringify(value));
   expect(accounts && [...accounts.keys()]).toEqual(names);
 });
+
+test.each([
+  ["abc-D_1\n", "abc-D_1"],
+  ["  abc\r\n", "abc"],
+  ["", undefined],
+  ["\n", undefined],
+  ["a b", undefined],
+  ["a\nb", undefined],
+  ["é", undefined],
+])("the API token in %j: %j", (text, token) => expect(apiTokenIn(text)).toBe(token));

@@ -532,6 +532,11 @@ describe("a file with a secret", () => {
       (accountsFile) => ({ dns: { type: "acme-dns", accountsFile } }),
     ],
     [
+      "the token of a DNS provider",
+      "dns.tokenFile",
+      (tokenFile) => ({ dns: { type: "hetzner", tokenFile } }),
+    ],
+    [
       "the secret of a DNS program",
       "dns.credentialFile",
       (credentialFile) => ({ dns: { type: "program", command: "/bin/true", credentialFile } }),

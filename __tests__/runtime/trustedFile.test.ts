@@ -321,6 +321,7 @@ asRoot.each<[string, (file: string) => object]>([
     "accounts of acme-dns",
     (accountsFile) => dnsBy({ type: "acme-dns", url: "https://d.example/", accountsFile }),
   ],
+  ["the token of a DNS provider", (tokenFile) => dnsBy({ type: "desec", tokenFile })],
   [
     "the secret of a DNS program",
     (credentialFile) => dnsBy({ type: "program", command: "/bin/true", credentialFile }),

@@ -154,6 +154,12 @@ export class TestCa {
     await this.askedOfDns("POST", "/set-txt", JSON.stringify({ host: `${name}.`, value }));
   }
 
+  /** All text records of a name from now on. */
+  async setTexts(name: string, values: readonly string[]): Promise<void> {
+    await this.askedOfDns("POST", "/clear-txt", JSON.stringify({ host: `${name}.` }));
+    for (const value of values) await this.setText(name, value);
+  }
+
   /** Where a name leads from now on. */
   async setAlias(name: string, target: string): Promise<void> {
     await this.askedOfDns("POST", "/set-cname", JSON.stringify({ host: `${name}.`, target: `${target}.` }));

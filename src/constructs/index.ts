@@ -2,10 +2,14 @@ export { Access, type AccessOption, type AccessPolicy } from "./proxy/access.js"
 export type {
   AcmeDnsOptions,
   AcmeOptions,
+  CloudflareDnsOptions,
+  DesecDnsOptions,
   DnsProgramOptions,
   DnsServerOptions,
   DnsUpdateOptions,
+  DuckDnsOptions,
   ExternalAccountBinding,
+  HetznerDnsOptions,
 } from "./proxy/acme.js";
 export {
   Action,

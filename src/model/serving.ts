@@ -21,7 +21,7 @@ export * from "./net/certificateName.js";
 export * from "./config/responseFields.js";
 export type * from "./config/certificates.js";
 export type * from "./config/config.js";
-export type { DnsProofsConfig, DnsProofsOf } from "./config/dns.js";
+export type { DnsApiConfig, DnsApiName, DnsProofsConfig, DnsProofsOf } from "./config/dns.js";
 export type { ChallengeType } from "./config/tls.js";
 export * from "./config/namedFiles.js";
 export * from "./net/errorPage.js";

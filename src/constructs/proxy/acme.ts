@@ -1,5 +1,14 @@
 import type { IConstruct } from "constructs";
-import type { acmeDns, dnsProgram, dnsServer, dnsUpdate } from "../../model/config/dns.js";
+import type {
+  acmeDns,
+  cloudflare,
+  desec,
+  dnsProgram,
+  dnsServer,
+  dnsUpdate,
+  duckdns,
+  hetzner,
+} from "../../model/config/dns.js";
 import type { InputOf } from "../../model/schema/inferred.js";
 import { warn } from "../props/warn.js";
 import type { CertificateAuthorityInput, Problem, ProxyConfigInput } from "../../model/index.js";
@@ -23,7 +32,14 @@ export interface AcmeOptions
   readonly email: string;
   readonly agreeToTerms: boolean;
   readonly keyType?: KeyType;
-  readonly dns?: DnsUpdateOptions | DnsProgramOptions | AcmeDnsOptions;
+  readonly dns?:
+    | DnsUpdateOptions
+    | CloudflareDnsOptions
+    | DesecDnsOptions
+    | DuckDnsOptions
+    | HetznerDnsOptions
+    | DnsProgramOptions
+    | AcmeDnsOptions;
   readonly externalAccountBinding?: ExternalAccountBinding;
   /**
    * @remarks Public authorities issue certificates for public names only (`acme.private-name`). Wildcard names need
@@ -39,6 +55,26 @@ export interface DnsServerOptions extends InputOf<typeof dnsServer> {}
 
 export interface DnsUpdateOptions extends InputOf<typeof dnsUpdate> {
   readonly server: DnsServerOptions;
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** A zone at Cloudflare. Its token needs the permission Zone, DNS, Edit, and no other. */
+export interface CloudflareDnsOptions extends InputOf<typeof cloudflare> {
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** A domain at deSEC, or with `url` on a deSEC server of your own. */
+export interface DesecDnsOptions extends InputOf<typeof desec> {
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** The one TXT value that DuckDNS keeps for a domain: names are proved one after the other. */
+export interface DuckDnsOptions extends InputOf<typeof duckdns> {
+  readonly nameServers?: readonly DnsServerOptions[];
+}
+
+/** A zone in the Hetzner Console. Hetzner's former DNS Console had another API, and other tokens. */
+export interface HetznerDnsOptions extends InputOf<typeof hetzner> {
   readonly nameServers?: readonly DnsServerOptions[];
 }
 

@@ -152,15 +152,20 @@ function proofProblems(
     return [
       problem("acme.address-challenge", path, "is an address, which dns-01 cannot prove", { received }),
     ];
-  if (dns?.type !== "rfc2136" || dns.alias !== undefined) return [];
-  return inZone(challengeName(name), dns.zone)
-    ? []
-    : [
-        problem("acme.outside-zone", path, `needs a DNS record outside the zone ${dns.zone}`, {
-          received,
-        }),
-      ];
+  const known = knownZone(dns);
+  if (known === undefined || known.alias !== undefined || inZone(challengeName(name), known.zone)) return [];
+  const message = `needs a DNS record outside the zone ${known.zone}`;
+  return [problem("acme.outside-zone", path, message, { received, fix: known.fix })];
 }
+
+/** The zone of the records, where it does not take a look at the DNS. */
+function knownZone(dns: CertificateAuthorityConfig["dns"]) {
+  if (dns?.type === "rfc2136") return { zone: dns.zone, alias: dns.alias, fix: undefined };
+  return dns?.type === "duckdns" ? { zone: "duckdns.org", alias: dns.alias, fix: DUCKDNS } : undefined;
+}
+
+const DUCKDNS =
+  "Use a name below your domain at DuckDNS, such as `files.example.duckdns.org`. If a CNAME record leads there, set `alias` to your domain at DuckDNS.";
 
 const inZone = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`);
 
@@ -170,7 +175,8 @@ function dnsProblems({ challenge, dns }: CertificateAuthorityConfig, path: strin
   if (chosen === "dns-01" && dns === undefined)
     return [
       problem("acme.dns-missing", `${path}.dns`, "is missing, but the challenge dns-01 needs DNS records", {
-        allowed: "an object whose `type` is rfc2136, program or acme-dns",
+        allowed:
+          "an object whose `type` is cloudflare, desec, duckdns, hetzner, rfc2136, acme-dns or program",
       }),
     ];
   if (dns === undefined) return [];
@@ -182,9 +188,10 @@ function dnsProblems({ challenge, dns }: CertificateAuthorityConfig, path: strin
         fix: "Remove `challenge`, or remove `dns`.",
       }),
     ];
-  if (dns.type !== "rfc2136" || dns.alias === undefined || inZone(dns.alias, dns.zone)) return [];
-  const message = `is not in the zone ${dns.zone}`;
-  return [problem("acme.outside-zone", `${path}.dns.alias`, message, { received: dns.alias })];
+  const known = knownZone(dns);
+  if (known?.alias === undefined || inZone(known.alias, known.zone)) return [];
+  const { zone, alias: received, fix } = known;
+  return [problem("acme.outside-zone", `${path}.dns.alias`, `is not in the zone ${zone}`, { received, fix })];
 }
 
 function whyPrivate(name: string): string | undefined {

@@ -107,8 +107,43 @@ export const acmeDns = z
   })
   .describe("An acme-dns server; the CNAME record `_acme-challenge.NAME` of each name points to it.");
 
+/** @param publishMs how long the provider takes to publish a record on all its name servers */
+const api = <const T extends string>(type: T, title: string, publishMs: number, unless = "") =>
+  z
+    .strictObject({
+      type: z.literal(type).describe("Kind of proof."),
+      tokenFile: secretFile(
+        "File on the host with the provider's API token, on one line.",
+        "/etc/portico/dns-token",
+      ),
+      alias,
+      publishMs: count(
+        publishMs,
+        0,
+        3_600_000,
+        "milliseconds",
+        `How long Portico waits for the provider to publish a record before it asks the authority to validate${unless}.`,
+      ),
+      url: directoryUrl(
+        "URL of the API. Default: the provider's own.",
+        "https://dns.example.net/api/v1",
+      ).optional(),
+      roots: rootsFile("the API", "/etc/portico/dns-api-roots.pem").optional(),
+      nameServers: servers.default([]).describe(`${SHOWN} Without any, Portico waits for \`publishMs\`.`),
+      ...wait,
+    })
+    .describe(`The API of ${title}, by requests of the proxy.`);
+
+const UNLESS_SHOWN = ", unless `nameServers` show the record";
+
+/** Providers whose own API writes the records; `runtime/acme/dnsApis.ts` says how. */
+export const cloudflare = api("cloudflare", "Cloudflare", 15_000, UNLESS_SHOWN);
+export const desec = api("desec", "deSEC", 80_000, UNLESS_SHOWN);
+export const duckdns = api("duckdns", "DuckDNS", 75_000);
+export const hetzner = api("hetzner", "Hetzner", 30_000, UNLESS_SHOWN);
+
 export const dnsProofs = z
-  .discriminatedUnion("type", [dnsUpdate, dnsProgram, acmeDns])
+  .discriminatedUnion("type", [dnsUpdate, cloudflare, desec, duckdns, hetzner, dnsProgram, acmeDns])
   .describe(
     "How the proxy writes the DNS records of the challenge `dns-01`, for wildcard names and for " +
       "names that the authority cannot reach. Secrets stay in files on the host. Without this field, " +
@@ -117,3 +152,5 @@ export const dnsProofs = z
 
 export type DnsProofsConfig = OutputOf<typeof dnsProofs>;
 export type DnsProofsOf<T extends DnsProofsConfig["type"]> = Extract<DnsProofsConfig, { readonly type: T }>;
+export type DnsApiConfig = DnsProofsOf<"cloudflare" | "desec" | "duckdns" | "hetzner">;
+export type DnsApiName = DnsApiConfig["type"];

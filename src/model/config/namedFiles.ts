@@ -20,7 +20,7 @@ const elsewhere = (files: Files, moved: (path: string) => string): Files =>
   Object.fromEntries(Object.entries(files).map(([field, path]) => [field, moved(path)]));
 
 /** Files that proofs by DNS need, by field. */
-export const dnsFiles = filesOf("keyFile", "credentialFile", "accountsFile", "roots");
+export const dnsFiles = filesOf("keyFile", "credentialFile", "accountsFile", "tokenFile", "roots");
 
 export const withDnsFiles = (dns: DnsProofsConfig, moved: (path: string) => string): DnsProofsConfig => ({
   ...dns,

@@ -130,7 +130,7 @@ export class AcmeClient {
 const NONCES_MAX = 10;
 
 /** RFC 9110, 10.2.3: seconds, or a date, which is the authority's. */
-function retryAt({ headers }: AcmeResponse, clock: Clock): number | undefined {
+export function retryAt({ headers }: AcmeResponse, clock: Clock): number | undefined {
   const text = headers["retry-after"];
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text)) return clock.now() + Number(text) * 1_000;
@@ -200,7 +200,8 @@ function linkOf({ headers }: AcmeResponse, relation: string): string | undefined
 const absolute = (url: string | undefined, base: string): string | undefined =>
   url !== undefined && URL.canParse(url, base) ? new URL(url, base).href : undefined;
 
-const parseJson = (text: string): unknown => new Untrusted(Buffer.from(text)).opened(z.unknown(), VALUES_MAX);
+export const parseJson = (text: string): unknown =>
+  new Untrusted(Buffer.from(text)).opened(z.unknown(), VALUES_MAX);
 
 /** An order of a hundred names has a thousand. A megabyte of brackets would hold up the process. */
 const VALUES_MAX = 20_000;

@@ -37,6 +37,15 @@ export class OpenChallenges {
     this.dns = new DnsProofs(clock, (level, message) => host.log(level, message));
   }
 
+  /** Calls `prove` with those that can be open at once, until all were. */
+  eachRound<T>(
+    { authority: { dns } }: OrderedCertificate,
+    open: readonly T[],
+    prove: (round: readonly T[]) => Promise<void>,
+  ): Promise<void> {
+    return this.dns.eachRound(dns, open, prove);
+  }
+
   /** Resolves when the host responds to them. @throws AcmeError if they are not */
   async open(
     { id, authority: { dns } }: OrderedCertificate,

@@ -7,10 +7,12 @@ import { AcmeDns } from "./acmeDns.js";
 import { AcmeError } from "./acmeError.js";
 import type { AcmeHost } from "./acmeHost.js";
 import { type Clock } from "./clock.js";
+import { DnsApi, DnsApiWrites } from "./dnsApi.js";
 import type { TxtRecord } from "./dnsMessage.js";
 import { DnsProgram } from "./dnsProgram.js";
 import type { DnsProvider, NameServer, Proof } from "./dnsProvider.js";
 import { DnsUpdates } from "./dnsUpdate.js";
+import { Queue } from "../queue.js";
 
 /** RFC 8555, 8.4. */
 export const proofOf = (name: string, keyAuthorization: string): Proof => ({
@@ -18,36 +20,63 @@ export const proofOf = (name: string, keyAuthorization: string): Proof => ({
   value: createHash("sha256").update(keyAuthorization).digest("base64url"),
 });
 
-function providerOf(dns: DnsProofsConfig, log: AcmeHost["log"]): DnsProvider {
-  switch (dns.type) {
-    case "rfc2136":
-      return new DnsUpdates(dns);
-    case "program":
-      return new DnsProgram(dns, log);
-    case "acme-dns":
-      return new AcmeDns(dns);
-  }
-}
-
 /** Writes the records that prove names, and removes them. */
 export class DnsProofs {
+  private readonly writes: DnsApiWrites;
+  private readonly oneValue = new Queue();
+
   constructor(
     private readonly clock: Clock,
     private readonly log: AcmeHost["log"],
-  ) {}
+  ) {
+    this.writes = new DnsApiWrites(clock);
+  }
+
+  private provider(dns: DnsProofsConfig): DnsProvider {
+    switch (dns.type) {
+      case "rfc2136":
+        return new DnsUpdates(dns);
+      case "program":
+        return new DnsProgram(dns, this.log);
+      case "acme-dns":
+        return new AcmeDns(dns);
+      default:
+        return new DnsApi(dns, this.writes);
+    }
+  }
+
+  /**
+   * Calls `prove` with all challenges. Where a name keeps one value, with one after the other instead, and while no other
+   * order is proved.
+   */
+  async eachRound<T>(
+    dns: DnsProofsConfig | undefined,
+    open: readonly T[],
+    prove: (round: readonly T[]) => Promise<void>,
+  ): Promise<void> {
+    if (dns === undefined || this.provider(dns).hasOneValue !== true) return prove(open);
+    await this.oneValue.do(async () => {
+      for (const one of open) await prove([one]);
+    });
+  }
 
   /** Resolves when every name server shows the records. @throws AcmeError if one does not, or they cannot be written */
   async present(dns: DnsProofsConfig, proofs: readonly Proof[], signal: AbortSignal): Promise<void> {
-    const provider = providerOf(dns, this.log);
+    const provider = this.provider(dns);
     const records = await provider.records(proofs);
     await provider.write("present", records, signal);
-    await this.shown(provider.nameServers, records, dns.waitMs, signal);
+    const { nameServers, publishMs = 0, hasOneValue } = provider;
+    await this.shown(nameServers, records, dns.waitMs, signal);
+    // Resolvers may have the value before.
+    if (publishMs === 0 || (nameServers.length > 0 && hasOneValue !== true)) return;
+    await this.clock.wait(publishMs, signal);
+    signal.throwIfAborted();
   }
 
   /** A record that stays is harmless, so this is only logged. */
   async remove(dns: DnsProofsConfig, proofs: readonly Proof[], signal: AbortSignal): Promise<void> {
     try {
-      const provider = providerOf(dns, this.log);
+      const provider = this.provider(dns);
       const records = await provider.records(proofs);
       await provider.write("cleanup", records, signal);
     } catch (error) {

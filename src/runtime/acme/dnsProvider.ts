@@ -13,6 +13,10 @@ export type NameServer = NonNullable<DnsProofsConfig["nameServers"]>[number];
 export interface DnsProvider {
   /** Each of them has to show the records. */
   readonly nameServers: readonly NameServer[];
+  /** Milliseconds until an authority finds a record that was written, if no name server is asked for the record. */
+  readonly publishMs?: number;
+  /** Whether a name keeps one value, which a new one replaces. */
+  readonly hasOneValue?: boolean;
   /** The records that the proofs need. */
   records(proofs: readonly Proof[]): Promise<TxtRecord[]>;
   /** Writing an existing record, or removing a missing one, is not a failure. */

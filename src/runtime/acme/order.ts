@@ -203,22 +203,27 @@ export class Order {
 
   /** Proves every name. Resolves with the order when it is not pending any more. */
   private async prove(url: string): Promise<AcmeResource> {
-    const { wanted, challenges, signal } = this.options;
+    const { wanted, challenges } = this.options;
     const order = await this.request(url);
     if (order.value["status"] !== "pending") return order;
     const open = await this.openAuthorizations(order);
-    if (open.length > 0) {
-      await this.save({ ...this.pending!, challenges: open.map(({ challenge }) => challenge) });
-      await challenges.open(wanted, this.pending!.challenges, signal);
-      for (const { url: at, asked } of open) if (!asked) await this.request(at, {});
-      const refusals: AcmeProblem[] = [];
-      for (const { authorization, challenge } of open) {
-        const { value } = await this.poll(authorization, (status) => status !== "pending");
-        if (value["status"] !== "valid") refusals.push(refusalOf(value, challenge));
-      }
-      await this.refuse(refusals);
-    }
+    // Those that the authority is validating already come first.
+    const inOrder = [...open.filter(({ asked }) => asked), ...open.filter(({ asked }) => !asked)];
+    if (open.length > 0) await challenges.eachRound(wanted, inOrder, (round) => this.proveRound(round));
     return this.poll(url, (status) => status !== "pending");
+  }
+
+  private async proveRound(round: readonly OpenAuthorization[]): Promise<void> {
+    const { wanted, challenges, signal } = this.options;
+    await this.save({ ...this.pending!, challenges: round.map(({ challenge }) => challenge) });
+    await challenges.open(wanted, this.pending!.challenges, signal);
+    for (const { url: at, asked } of round) if (!asked) await this.request(at, {});
+    const refusals: AcmeProblem[] = [];
+    for (const { authorization, challenge } of round) {
+      const { value } = await this.poll(authorization, (status) => status !== "pending");
+      if (value["status"] !== "valid") refusals.push(refusalOf(value, challenge));
+    }
+    await this.refuse(refusals);
   }
 
   private async openAuthorizations(order: AcmeResource): Promise<OpenAuthorization[]> {

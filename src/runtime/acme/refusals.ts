@@ -6,6 +6,7 @@ import {
   type WantedCertificate as Wanted,
 } from "../../model/serving.js";
 import type { AcmeFailure, OrderedCertificate } from "./acmeHost.js";
+import { DNS_APIS } from "./dnsApis.js";
 
 /** Explains refusals of an authority, each with a fix. */
 
@@ -36,7 +37,7 @@ export function failureOf(error: AcmeError, wanted: OrderedCertificate, at: numb
 /** Adds how to end a long pause that the authority asked for. A pause by Portico's own limits cannot be ended. */
 export const withWayAroundPause = (failure: AcmeFailure, { names }: OrderedCertificate): AcmeFailure => ({
   ...failure,
-  fix: `${failure.fix} The authority asked for this pause; \`portico certificates renew ${names[0]}\` tries before its end.`,
+  fix: `${failure.fix} The ${failure.code === "dnsUpdate" ? "DNS provider" : "authority"} asked for this pause; \`portico certificates renew ${names[0]}\` tries before its end.`,
 });
 
 /** The fix for a failure that another process reports, in this process's own words. */
@@ -120,6 +121,8 @@ function writing(dns: DnsProofsConfig): string {
       return `Call ${dns.command} by hand with the same arguments, as the user of the service.`;
     case "acme-dns":
       return `Check ${dns.accountsFile} against the response of ${dns.url} to the registration.`;
+    default:
+      return `Put ${DNS_APIS[dns.type].token} into ${dns.tokenFile}.`;
   }
 }
 

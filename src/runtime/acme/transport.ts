@@ -38,7 +38,7 @@ export class Transport {
    * @throws AcmeError `unreachable` if there is no whole response
    */
   async send(
-    method: "GET" | "HEAD" | "POST",
+    method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE",
     url: string,
     body?: string,
     makesNothing = body === undefined,

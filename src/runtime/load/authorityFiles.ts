@@ -2,7 +2,7 @@ import type { CertificateAuthorityConfig, Problem, ProxyConfig } from "../../mod
 import { dnsFiles, problem } from "../../model/serving.js";
 import { certificatesOf } from "./certificateExpiry.js";
 import { credentials, type FindCredential } from "./credentials.js";
-import { acmeDnsAccountsIn, tsigKeyIn } from "./dnsFiles.js";
+import { acmeDnsAccountsIn, apiTokenIn, tsigKeyIn } from "./dnsFiles.js";
 import { readSecret, readText, refusedProblem, sha256, textIfReadable } from "./files.js";
 import { systemReason } from "../files/systemReason.js";
 import { checkProgram, FileRefused } from "../files/trustedFile.js";
@@ -87,6 +87,11 @@ const DNS_SECRETS: Readonly<Record<string, Unfit>> = {
     fits: (text) => acmeDnsAccountsIn(text) !== undefined,
     message: "contains no account of acme-dns",
     fix: ACCOUNT,
+  },
+  tokenFile: {
+    fits: (text) => apiTokenIn(text) !== undefined,
+    message: "contains no API token",
+    fix: "Write the token into the file as the provider showed it, on one line and without quotes.",
   },
   // Only the program knows what it has to contain.
   credentialFile: { fits: () => true, message: "", fix: "" },

@@ -74,3 +74,9 @@ function accountIn(value: unknown): AcmeDnsAccount | undefined {
 /** Whether a value is valid in a request's field. */
 const isField = (value: unknown): value is string => typeof value === "string" && FIELD(value);
 const FIELD = accepting({ pattern: "^[!-~]+$", lengthMax: 253 });
+
+/** The token of a provider's API; undefined if the text is not one. */
+export function apiTokenIn(text: string): string | undefined {
+  const token = text.trim();
+  return isField(token) ? token : undefined;
+}

@@ -28,7 +28,7 @@ export interface HttpsRequestOptions {
 }
 
 export interface HttpsRequest {
-  readonly method: "GET" | "HEAD" | "POST";
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly url: URL | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
