@@ -29,6 +29,10 @@ const EVERY_PATH: ProxyConfigInput = {
       },
     },
     {
+      ...{ name: "api", agreeToTerms: true },
+      dns: { type: "desec", tokenFile: "/r/dnsToken" },
+    },
+    {
       ...{ name: "program", agreeToTerms: true },
       dns: { type: "program", command: "/r/command", credentialFile: "/r/credential" },
     },
@@ -42,6 +46,7 @@ const EVERY_PATH: ProxyConfigInput = {
       },
     },
   ],
+  accessPolicies: { policy: { denyFile: "/r/denied" } },
   ticketKeys: { file: "/r/tickets" },
   notifications: {
     targets: [
@@ -79,13 +84,16 @@ const EVERY_PATH: ProxyConfigInput = {
   ],
 };
 
+/** Objects whose fields the author names. */
+const NAMED_BY_AUTHOR = new Set(["setHeadersFromCredential", "accessPolicies"]);
+
 /** Where paths stand in a value: names of fields, without places in lists and names that the author chooses. */
 function pathsIn(value: unknown, at: string): readonly (readonly [at: string, path: string])[] {
   if (typeof value === "string") return value.includes("/r/") ? [[at, value]] : [];
   if (Array.isArray(value)) return value.flatMap((each) => pathsIn(each, at));
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, each]) =>
-    pathsIn(each, at.endsWith(".setHeadersFromCredential") ? at : `${at}.${name}`),
+    pathsIn(NAMED_BY_AUTHOR.has(name) ? Object.values(each as object) : each, `${at}.${name}`),
   );
 }
 

@@ -201,7 +201,7 @@ class Session {
       .send(method, `${this.url}${target}`, content, method !== "POST")
       .catch((error: unknown) => {
         if (!(error instanceof AcmeError)) throw error;
-        // Its message may have the URL, and a URL the token.
+        // The error's message may have the URL, and the URL may have the token.
         const detail = error.code === "badResponse" ? "the response is longer than a megabyte" : error.detail;
         throw this.failure(`does not respond: ${detail}`);
       });

@@ -12,8 +12,8 @@ export interface Call {
   readonly body?: unknown;
 }
 
-/** Where something is in a response in JSON: `result.0.id`. */
-type Place = string;
+/** The path of a value in a response in JSON: `result.0.id`. */
+type JsonPath = string;
 
 export interface DnsApiDescription {
   readonly title: string;
@@ -26,28 +26,28 @@ export interface DnsApiDescription {
     | { readonly below: string }
     | {
         readonly path: string;
-        readonly name: Place;
-        readonly id?: Place;
-        readonly ttl?: Place;
+        readonly name: JsonPath;
+        readonly id?: JsonPath;
+        readonly ttl?: JsonPath;
       };
   /** How the values of a name are read; absent if they cannot be. 404 says that there are none. */
   readonly records?: {
     readonly path: string;
-    readonly list: Place;
-    /** Of a record in the list; default: the record is the value. */
-    readonly value?: Place;
-    readonly id?: Place;
+    readonly list: JsonPath;
+    /** The value of a record in the list; default: the record is the value. */
+    readonly value?: JsonPath;
+    readonly id?: JsonPath;
     /** All records of a name have one, where it is no field of a record. */
-    readonly ttl?: Place;
+    readonly ttl?: JsonPath;
   };
   readonly present: Call;
   readonly cleanup: Call;
   /** What the response in text begins with on success, and on refusal of the token. */
   readonly says?: { readonly done?: RegExp; readonly badToken: RegExp };
   /** A write goes on after its response. */
-  readonly action?: { readonly path: string; readonly id: Place; readonly status: Place };
-  /** Where an error has the provider's words. */
-  readonly words: readonly Place[];
+  readonly action?: { readonly path: string; readonly id: JsonPath; readonly status: JsonPath };
+  /** The values of an error response with the provider's words. */
+  readonly words: readonly JsonPath[];
   readonly ttlSeconds: number;
 }
 
