@@ -18,7 +18,12 @@ import { ROOT } from "./paths.js";
  */
 
 /** Modules whose exported types are written out, beside all that name the schema library. */
-const DOCUMENTS = ["model/actions/table", "model/config/config", "model/deployment"];
+const DOCUMENTS = [
+  "model/actions/table",
+  "model/config/config",
+  "model/deployment",
+  "runtime/status/overview",
+];
 /** Modules that only take schemas, which no user has. */
 const SCHEMA_USERS = ["model/config/parse", "model/config/schema"];
 const NAMES_SCHEMAS = 'from "zod";';
@@ -125,7 +130,8 @@ function written(program: ts.Program, file: ts.SourceFile): string {
   // Names that only a type that is written out named: of schemas, and the type that takes them.
   const schemas = [
     "InputOf",
-    ...[...file.text.matchAll(/\bInputOf<typeof (\w+)>/g)].map(([, name]) => name!),
+    "OutputOf",
+    ...[...file.text.matchAll(/\b(?:In|Out)putOf<typeof (\w+)>/g)].map(([, name]) => name!),
   ];
   const used = file.statements
     .filter((statement) => ts.isImportDeclaration(statement))
@@ -229,11 +235,13 @@ function typeText(
     const name = /^[$\w]+$/.test(property.name) ? property.name : JSON.stringify(property.name);
     return `${comment}${inner}readonly ${name}${optional ? "?: " : ": "}${text}${optional ? " | undefined" : ""};\n`;
   });
+  // The fields of an object whose names the author chooses.
+  const each = own.flatMap(({ additionalProperties: one }) => (typeof one === "object" ? [one] : []));
   const indexes = checker
     .getIndexInfosOfType(type)
     .map(
       ({ keyType, type: of }) =>
-        `${inner}readonly [name: ${checker.typeToString(keyType)}]: ${typeText(checker, of, [], inner)};\n`,
+        `${inner}readonly [name: ${checker.typeToString(keyType)}]: ${typeText(checker, of, each, inner)};\n`,
     );
   return fields.length + indexes.length === 0 ? "{}" : `{\n${fields.join("")}${indexes.join("")}${indent}}`;
 }

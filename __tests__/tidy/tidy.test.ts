@@ -338,6 +338,16 @@ test("a comment begins with the thing that it explains", () => {
 /** A sentence of so many words is about one field, or a function makes it for several. */
 const SCHEMA_WORDS_MIN = 8;
 
+test("a grep for a type leads to one place", () => {
+  const declared = /^(?:export )?(?:abstract )?(?:interface|type|class) (\w+)/gm;
+  const places = new Map<string, string[]>();
+  for (const module of sources)
+    for (const name of new Set([...textOf(module).matchAll(declared)].map(([, one]) => one!)))
+      places.set(name, [...(places.get(name) ?? []), module.path]);
+  expect(places.size).toBeGreaterThan(1_000);
+  expect([...places].filter(([, paths]) => paths.length > 1)).toEqual([]);
+});
+
 test("no sentence about an option is in a docstring and in the schema of its field", () => {
   const isSchema = ({ packages }: Module): boolean => packages.includes("zod");
   const inSchemas = sources

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { applyEdits, planSettings } from "../../src/host/applicationSettings/index.js";
 import { APPLICATIONS, type PublicPlace } from "../../src/applications/index.js";
+import { itemLabel } from "../../src/model/host/settings.js";
 import { renderSettings } from "../../src/render/index.js";
 
 /** A wrong public URL in the settings of each application of the table: found with its line, and corrected by an edit. */
@@ -40,7 +41,7 @@ test.each(told)("%s", async (_title, settings) => {
   const naming = source.files.flatMap(({ items }) =>
     items.filter(({ value }) => String(value).includes("files.example")),
   );
-  expect(wrong.map(({ item }) => item)).toEqual(naming.map(({ name }) => name));
+  expect(wrong.map(({ item }) => item)).toEqual(naming.map((item) => itemLabel(item)));
   expect(wrong.every(({ line, state }) => state === "different" && line! > 0)).toBe(true);
   expect(await applyEdits(plan)).toEqual({ ok: true, value: null });
   const again = await planSettings(source, root);

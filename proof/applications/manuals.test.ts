@@ -55,7 +55,12 @@ describe.each(Object.values(MANUALS).map((manual: Manual) => [manual.title, manu
 
 /** The same, as unit tests of a stack see it. */
 function resolved({ stack, port }: ApplicationFrontEnd, method: string, path: string): string {
-  const request = { url: `https://${HOST}:${port}${path}`, method: method === "WS" ? "GET" : method };
+  const request = {
+    url: `https://${HOST}:${port}${path}`,
+    method: method === "WS" ? "GET" : method,
+    // As the request on the wire, which a closed path lets in.
+    clientAddress: "127.0.0.1",
+  };
   const found = resolve(stack.proxy, request);
   if (found.kind === "proxy") return `${found.upstream} ${found.requestLine.split(" ")[1]}`;
   if (found.kind === "staticFile") return `files ${found.file.replace(place.folder, "")}`;

@@ -48,7 +48,7 @@ beforeAll(async () => {
   portico = (await buildBundle(join(store, "portico.mjs"))).file;
   childAlone = join(store, "child.cjs");
   const contents = `import { runAsOwner } from "./child.js";
-    import { refuseDebugger } from "../../runtime/supervisor/noDebugger.js";
+    import { refuseDebugger } from "../../runtime/supervisor/processes/noDebugger.js";
     refuseDebugger();
     void runAsOwner(process.argv.slice(3));`;
   await build({

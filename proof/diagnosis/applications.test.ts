@@ -16,6 +16,7 @@ import { judge } from "../../src/host/diagnosis/expected/liveCheck.js";
 import { probe } from "../../src/host/diagnosis/expected/probe.js";
 import type { DiagnosisRow } from "../../src/host/diagnosis/verdict.js";
 import { Application, Delivery, FrontEnd, Mode } from "../../src/index.js";
+import { itemLabel } from "../../src/model/host/settings.js";
 import { renderSettings } from "../../src/render/index.js";
 import { response, configOf } from "./site.js";
 
@@ -85,9 +86,10 @@ test.each(told)("%s: the line to change is named", async (_title, definition, se
   const items = settings(place("files.example.org")).flatMap(({ path, items: all }) =>
     all.map((item) => ({ path, ...item })),
   );
-  for (const { path, name, value } of items) {
+  for (const item of items) {
+    const { path, value } = item;
     if (!String(value).includes("files.example.org")) continue;
-    const line = seen.find((one) => one.startsWith(`${name} is `));
+    const line = seen.find((one) => one.startsWith(`${itemLabel(item)} is `));
     expect(line).toMatch(/old\.example\.org/);
     expect(line).toContain(`${path}:`);
     expect(line).toContain("files.example.org");

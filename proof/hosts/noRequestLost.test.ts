@@ -61,7 +61,7 @@ test("reloads, with a changed config and with a renewed certificate, lose nothin
 test("upgrades of the runtime lose nothing, and systemd follows them", async () => {
   const first = await portico.show("MainPID");
   // Those that began before the first upgrade still run after the second, also on a busy machine.
-  const load = await portico.load(3 * TRANSFER_MS);
+  const load = await portico.load(6 * TRANSFER_MS);
   const moments: number[] = [];
   for (const version of ["0.2.0", "0.3.0"]) {
     await portico.install(version);

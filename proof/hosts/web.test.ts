@@ -71,7 +71,7 @@ run.each([
       // The response of the upstream that is configured now is not asked for, so it is no reason to roll back.
       deployment.synthesize({ health, brokenUpstream: true, probeSeconds: 2 });
       expect(await deployment.apply()).toContain("is in maintenance");
-      expect(await host.must(`${portico} maintenance`)).toMatch(/^SERVER[^]*\nall /);
+      expect(await host.must(`${portico} maintenance`)).toMatch(/^SITE[^]*\nall /);
       deployment.synthesize({ health });
       await deployment.apply();
       expect(await host.must(`${portico} maintenance off`)).toBe("maintenance has ended\n");

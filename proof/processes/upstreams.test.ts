@@ -156,7 +156,7 @@ test("checks of the only server watch it and take nothing out; a server that nob
     SELDOM,
   );
   expect(await responders()).toBe("a");
-  expect(await cli("status")).toMatch(/error: Upstream web: http:\S+ is down: status 500/);
+  expect(await cli("status")).toMatch(/error: Upstream web: its server http:\S+ is down: status 500/);
   expect(await cli("upstreams")).toMatch(/^web +\S+ +down +0 +status 500$/m);
   expect(readFileSync(join(folder, "error.log"), "utf8")).toMatch(
     /its server http:\S+ is down, by its checks: status 500/,

@@ -47,7 +47,12 @@ interface CertificateFacts {
 interface EventFacts {
   readonly level: "info" | "warn" | "error" | "crit";
   readonly message: string;
-  readonly problems: readonly { readonly path: string; readonly message: string; readonly fix: string }[];
+  readonly problems: readonly {
+    readonly path: string;
+    readonly message: string;
+    readonly fix: string;
+    readonly code?: string;
+  }[];
 }
 
 interface DiskFacts {
@@ -302,7 +307,8 @@ function refusedChange({ events = [] }: FaultFacts): Omit<Fault, "name">[] {
   if (last === undefined || last.level === "info") return [];
   const [first] = last.problems;
   const what = last.message.charAt(0).toUpperCase() + last.message.slice(1);
-  const text = first === undefined ? what : `${what}: ${first.path} ${first.message}`;
+  const code = first?.code === undefined ? "" : ` [${first.code}]`;
+  const text = first === undefined ? what : `${what}: ${first.path} ${first.message}${code}`;
   return [{ subject: "refused", level: "error", text, fix: first?.fix ?? "Read the error log." }];
 }
 

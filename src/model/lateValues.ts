@@ -17,7 +17,10 @@ const rule = z.strictObject({
   canonicalIpv6: z.literal(true).describe("An IPv6 address must be in canonical form.").optional(),
   minimum: z.int().describe("The least whole number.").optional(),
   maximum: z.int().describe("The greatest whole number.").optional(),
-  noneOf: z.array(z.unknown()).describe("Values that it must not be.").optional(),
+  noneOf: z
+    .array(z.unknown().describe("A value that it must not be."))
+    .describe("Values that it must not be.")
+    .optional(),
   network: z.string().describe("An IPv4 network that must contain the address.").optional(),
 });
 
