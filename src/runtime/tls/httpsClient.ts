@@ -12,7 +12,7 @@ import { clientContext } from "./tlsContexts.js";
  * more time or memory than the limits.
  */
 
-export interface HttpsRequestOptions {
+export interface HttpsClientOptions {
   /** PEM of the only roots that are trusted; default: those that Node brings along. */
   readonly roots: string | undefined;
   /** For the whole response. */
@@ -51,7 +51,7 @@ export class HttpsClient {
   /** Keeps connections open: a handshake is the most expensive part of a request. */
   private agent: OwnAgent | undefined;
 
-  constructor(private readonly options: HttpsRequestOptions) {}
+  constructor(private readonly options: HttpsClientOptions) {}
 
   /** Rejects if there is no whole response. */
   async send(asked: HttpsRequest): Promise<HttpsResponse> {
