@@ -11,7 +11,7 @@ import { connectionsOf, HOST } from "./clients.js";
 import { fileName, filesOf } from "./files.js";
 import { Pool } from "./pool.js";
 import { Running } from "./running.js";
-import { Upstreams } from "./upstreams.js";
+import { hungUp, Upstreams } from "./upstreams.js";
 
 /** The deployed proxy with one worker, so that all exchanges share its buffers, and what is in front of it and behind it. */
 export class Proxy {
@@ -74,8 +74,7 @@ export class Proxy {
 
   /** Waits until the proxy holds nothing that it did not hold at first. @returns what it still does, and what came late */
   async atRest(patienceMs: number): Promise<{ laws: string[]; late: (Fault & { number: number })[] }> {
-    this.upstreams.hangUp();
-    const laws = await this.watched.atRest(patienceMs);
+    const laws = await hungUp(this.upstreams, this.watched.atRest(patienceMs));
     const late = this.abandoned.flatMap(({ number, running }) =>
       running.judge().map((text) => ({ number, exchange: running.exchange, text })),
     );

@@ -18,6 +18,8 @@ export type Shown = Pick<Issued, "key" | "cert">;
 export class BodyServer {
   private server: Server | undefined;
   private readonly sockets = new Set<Socket>();
+  /** The sockets on which no request is open. */
+  private readonly idle = new Set<Duplex>();
   private port = 0;
 
   /**
@@ -55,8 +57,22 @@ export class BodyServer {
       this.sockets.add(socket);
       socket.on("close", () => this.sockets.delete(socket));
     });
-    server.on("request", (...both) => serve(this, ...both));
-    server.on("upgrade", (...asked) => tunnel(this, ...asked));
+    server.on(carrier === "https" ? "secureConnection" : "connection", (socket: Socket) => {
+      this.idle.add(socket);
+      socket.on("close", () => this.idle.delete(socket));
+    });
+    server.on("request", (request, response) => {
+      const { socket } = request;
+      this.idle.delete(socket);
+      response.on("close", () => {
+        if (!socket.destroyed) this.idle.add(socket);
+      });
+      serve(this, request, response);
+    });
+    server.on("upgrade", (request, socket, head) => {
+      this.idle.delete(socket);
+      tunnel(this, request, socket, head);
+    });
     // What the proxy gives up is seen by the exchange.
     server.on("clientError", (_, socket) => socket.destroy());
     server.listen(...((carrier === "unix" ? [this.path] : [this.port, "127.0.0.1"]) as [string]));
@@ -65,9 +81,12 @@ export class BodyServer {
     this.server = server;
   }
 
-  /** Closes the connections that wait to be used again. */
+  /**
+   * Closes the connections that wait for a request. Node's `closeIdleConnections` leaves those that never had one: a
+   * connection that the proxy opened for a client that left meanwhile.
+   */
   hangUp(): void {
-    this.server?.closeIdleConnections();
+    for (const socket of this.idle) socket.destroy();
   }
 
   /** Ends at once, with all its connections. */
@@ -111,6 +130,15 @@ export class Upstreams {
     await Promise.all(this.servers.map((server) => server.kill()));
   }
 }
+
+/** Servers hang up as long as `work` takes: a connection may become idle, or be made, in the middle of it. */
+export async function hungUp<T>(servers: Pick<BodyServer, "hangUp">, work: Promise<T>): Promise<T> {
+  servers.hangUp();
+  const again = setInterval(() => servers.hangUp(), HANG_UP_MS);
+  return work.finally(() => clearInterval(again));
+}
+
+const HANG_UP_MS = 100;
 
 /** Nothing is closed for idleness while cases run. */
 export const IDLE_MS = 60_000;

@@ -13,7 +13,7 @@ import { eventually } from "../../../testkit/waiting.js";
 import { HOST } from "../clients.js";
 import type { Pool } from "../pool.js";
 import type { Running } from "../running.js";
-import { BodyServer, IDLE_MS } from "../upstreams.js";
+import { BodyServer, hungUp, IDLE_MS } from "../upstreams.js";
 import { contentsOf } from "./files.js";
 import type { Scene } from "./scene.js";
 
@@ -78,8 +78,8 @@ export class Stage {
 
   /** Waits until the proxy holds nothing that it did not hold at first. @returns what it still does after that time */
   async atRest(): Promise<readonly string[]> {
-    for (const server of this.servers) server.hangUp();
-    const { kept } = await comeToRest(this.proxy, this.level, REST_MS);
+    const hangUp = (): void => this.servers.forEach((server) => server.hangUp());
+    const { kept } = await hungUp({ hangUp }, comeToRest(this.proxy, this.level, REST_MS));
     return kept;
   }
 
