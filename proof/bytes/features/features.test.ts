@@ -67,6 +67,7 @@ describe("the judge", () => {
     readonly arrivals?: readonly string[];
     readonly cookie?: string;
     readonly isBrowser?: boolean;
+    readonly isStranger?: boolean;
     readonly times?: readonly [number, number];
   }
 
@@ -79,7 +80,13 @@ describe("the judge", () => {
     if (status !== undefined && status !== 200) running.faults.push(`status ${status}`);
     const places = more.arrivals ?? (status === 503 ? [] : ["server0"]);
     for (const server of places) running.arrivals.push({ server, target: "/web/1", at: begun + 1 });
-    const session = { client: "http", isBrowser: more.isBrowser === true, windowBytes: 1, seed: 1 } as const;
+    const session = {
+      client: "http",
+      isBrowser: more.isBrowser === true,
+      isStranger: more.isStranger === true,
+      windowBytes: 1,
+      seed: 1,
+    } as const;
     return { running, session, path: "/web/1", file: undefined, cookie: more.cookie, begun, over };
   }
 
@@ -156,6 +163,20 @@ describe("the judge", () => {
       [happening("maintenance")],
       features("maintenance", "errorPages"),
       [/^503 with the page/],
+    ],
+    [
+      "the refusal of a stranger, in a maintenance too",
+      { status: 403, isStranger: true, arrivals: [] },
+      [happening("maintenance")],
+      features("access", "maintenance"),
+      [],
+    ],
+    [
+      "a stranger that came in",
+      { status: 200, fields: own, isStranger: true },
+      [],
+      features("access"),
+      [/^200 for a stranger/, /^server0 got/],
     ],
   ])("of %s", (_, shown, happenings, scene, faults) => {
     const found = judge(played(shown), happenings, scene);

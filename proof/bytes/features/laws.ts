@@ -24,6 +24,7 @@ const KILL_MS = 250;
 export function judge(played: Played, happenings: readonly Happening[], scene: Scene): string[] {
   const { running } = played;
   const { head } = running;
+  if (played.session.isStranger) return strangerFaults(running);
   const faults = [...refusalFaults(played, happenings, scene), ...arrivalFaults(played, scene)];
   const isRefused = head !== undefined && mayBeRefused(played, happenings, head.status);
   // What was cut off may be: but what came before that is right.
@@ -33,6 +34,16 @@ export function judge(played: Played, happenings: readonly Happening[], scene: S
   else if (running.abandoned && head !== undefined && head.status >= 500)
     faults.push(`status ${head.status}`);
   return [...running.judge(), ...faults];
+}
+
+/** Whatever happens meanwhile, and whatever the request is, access refuses a stranger (docs/access.md). */
+function strangerFaults(running: Running): string[] {
+  const { arrivals, head } = running;
+  running.abandoned = true;
+  return [
+    ...(head?.status === 403 ? [] : [`${head?.status ?? "no response"} for a stranger`]),
+    ...arrivals.map(({ server }) => `${server} got the request of a stranger`),
+  ];
 }
 
 /**

@@ -9,6 +9,7 @@ import { fileRequest } from "./files.js";
 import { judge, type Played, Sessions } from "./laws.js";
 import { exchangeOf, type Scene, SCENE_MS, type Session } from "./scene.js";
 import { Stage } from "./stage.js";
+import { AT_HOME, STRANGER } from "./table.js";
 
 /** What became of a scene. */
 export interface Outcome {
@@ -46,7 +47,7 @@ async function playSession(
   until: number,
 ): Promise<Played[]> {
   const chance = new Random(session.seed);
-  const { client, windowBytes, isBrowser } = session;
+  const { client, windowBytes, isBrowser, isStranger } = session;
   const recordBytes = 16_384;
   const connections = connectionsOf(
     { client, together: false, recordBytes, windowBytes, exchanges: [] },
@@ -69,6 +70,7 @@ async function playSession(
         ? {}
         : { cookie: `other=1; ${sticky!.cookie ?? sticky!.applicationCookie}=${cookie}` }),
       ...(file?.accepted === undefined ? {} : { "accept-encoding": file.accepted }),
+      ...(features.includes("access") ? { "x-forwarded-for": isStranger ? STRANGER : AT_HOME } : {}),
     };
     running.showsUrl = true;
     const begun = performance.now();
@@ -80,7 +82,8 @@ async function playSession(
     all.push(played);
     cookie = Sessions.cookieOf(played);
     // A refused client would ask again and again meanwhile.
-    await sleep(running.head?.status === 503 ? 20 : chance.upTo(5));
+    const { status } = running.head ?? {};
+    await sleep(status === 503 || status === 403 ? 20 : chance.upTo(5));
   }
   await connections.close();
   return all;

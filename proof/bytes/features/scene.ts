@@ -40,6 +40,8 @@ export interface PlannedEvent {
 export interface Session {
   readonly client: (typeof CLIENTS)[number];
   readonly isBrowser: boolean;
+  /** Whether `access` keeps it out. */
+  readonly isStranger: boolean;
   readonly windowBytes: number;
   readonly seed: number;
 }
@@ -82,6 +84,7 @@ export function sceneOf(seed: number, number: number, features: readonly Feature
       isBrowser: chance.is(0.5),
       windowBytes: chance.of(65_535, 16_384, 1_048_576),
       seed: chance.pick(2 ** 30),
+      isStranger: chance.is(0.4) && features.includes("access"),
     })),
   };
 }
@@ -101,7 +104,7 @@ function eventsOf(chance: Random, kind: EventKind | undefined, servers: number):
 
 function partsOf(chance: Random, features: readonly FeatureName[]): Parts {
   const parts: Record<keyof Parts, object> = {
-    ...{ upstream: {}, proxied: {}, action: {}, files: {}, server: {}, config: {} },
+    ...{ upstream: {}, proxied: {}, action: {}, files: {}, fileAction: {}, server: {}, config: {} },
   };
   for (const name of features)
     for (const [part, more] of Object.entries(FEATURES[name].parts?.(chance) ?? {}))

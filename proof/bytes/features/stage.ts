@@ -143,7 +143,10 @@ export class Stage {
               ...{ name: "web", path: "/web", requestBodyBytesMax: 0, ...parts.proxied },
               action: { type: "proxy", upstream: "features", ...parts.action },
             },
-            { name: "file", path: "/file", action: { type: "staticFiles", directory, ...parts.files } },
+            {
+              ...{ name: "file", path: "/file", ...parts.files },
+              action: { type: "staticFiles", directory, ...parts.fileAction },
+            },
           ],
         },
         ...config.virtualServers,

@@ -13,8 +13,10 @@ export interface Parts {
   readonly proxied: Partial<RouteInput>;
   /** Its action. */
   readonly action: { readonly rewrite?: string };
-  /** The action of the files. */
-  readonly files: { readonly precompressed?: ("zstd" | "br" | "gzip")[] };
+  /** The route of the files. */
+  readonly files: Partial<RouteInput>;
+  /** Its action. */
+  readonly fileAction: { readonly precompressed?: ("zstd" | "br" | "gzip")[] };
   readonly server: Partial<ProxyConfigInput["virtualServers"][number]>;
   readonly config: Partial<ProxyConfigInput>;
 }
@@ -32,7 +34,7 @@ interface Feature {
 
 export const FEATURE_NAMES = [
   ...(["hold", "several", "sticky", "quiesce", "maintenance", "errorPages", "precompressed"] as const),
-  ...(["rewrite", "https", "unix", "unanswered", "reload", "upgrade"] as const),
+  ...(["rewrite", "https", "unix", "unanswered", "reload", "upgrade", "access"] as const),
 ] as const;
 export type FeatureName = (typeof FEATURE_NAMES)[number];
 
@@ -66,14 +68,25 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       },
     }),
   },
-  precompressed: { parts: () => ({ files: { precompressed: ["zstd", "br", "gzip"] } }) },
+  precompressed: { parts: () => ({ fileAction: { precompressed: ["zstd", "br", "gzip"] } }) },
   rewrite: { parts: () => ({ action: { rewrite: REWRITTEN } }) },
   https: { carrier: "https" },
   unix: { carrier: "unix" },
   unanswered: { event: "unanswered" },
   reload: { event: "reload" },
   upgrade: { event: "upgrade" },
+  access: {
+    parts: () => ({
+      config: { trustedProxies: ["127.0.0.1"], accessPolicies: { home: { allow: [`${AT_HOME}/32`] } } },
+      proxied: { access: "home" },
+      files: { access: "home" },
+    }),
+  },
 };
+
+/** Addresses that clients have by their word, which the proxy believes with `access`. */
+export const AT_HOME = "192.168.1.5";
+export const STRANGER = "198.51.100.7";
 
 /** Tunnels stay open for so long. */
 const LONG_MS = 60_000;
