@@ -6,6 +6,7 @@ import { startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { exchange, RawUpstream } from "../../testkit/peers.js";
 import { freePort } from "../../testkit/ports.js";
 import { run } from "../../src/cli/program.js";
+import type { RouteInput } from "../../src/model/index.js";
 
 /** `portico why`: what a proxy logged of real requests, found again by their ids, and the rules that decided. */
 
@@ -79,8 +80,8 @@ function save(shared: object, routes: readonly object[] = ROUTES): string {
 }
 
 /** Sends requests to a real proxy with these logs; the ids that their responses have. */
-async function served(shared: object, ...paths: string[]): Promise<string[]> {
-  const front = await startEveryProtocol({ routes: ROUTES, config: shared });
+async function served(shared: object, routes: readonly RouteInput[], ...paths: string[]): Promise<string[]> {
+  const front = await startEveryProtocol({ routes, config: shared });
   const ids: string[] = [];
   try {
     for (const path of paths) {
@@ -98,7 +99,7 @@ async function served(shared: object, ...paths: string[]): Promise<string[]> {
 
 test("a request that failed: its rules, times, token with meaning and fix, and its error line", async () => {
   const shared = await parts();
-  const [, id] = await served(shared, "/web/a", "/web/down?token=SECRET", "/fixed");
+  const [, id] = await served(shared, ROUTES, "/web/a", "/web/down?token=SECRET", "/fixed");
   const { code, out } = await portico("why", id!, "--config", save(shared));
   expect(code).toBe(0);
   expect(out).toMatch(
@@ -121,9 +122,22 @@ test("a request that failed: its rules, times, token with meaning and fix, and i
   expect((await portico("why", id!, "--config", save(shared), "--show-secrets")).out).toContain("SECRET");
 });
 
+test("a request that access refused: the policy, and what of it", async () => {
+  const shared = await parts("json", {
+    requestId: { response: true },
+    accessPolicies: { "wiki/admin": { allow: ["192.168.0.0/16"] } },
+  });
+  const routes = [...ROUTES, { ...ROUTES[2], name: "admin", path: "/admin", access: "wiki/admin" }];
+  const [id] = await served(shared, routes, "/x/../%61dmin");
+  const { code, out } = await portico("why", id!, "--config", save(shared, routes));
+  expect(code).toBe(0);
+  expect(out).toMatch(/^ {2}access {12}wiki\/admin: `allow` refuses 127\.0\.0\.1$/m);
+  expect(out).toContain("  path              /admin\n");
+});
+
 test("with --root the id is looked for in the logs below the directory", async () => {
   const shared = await parts();
-  const [id] = await served(shared, "/fixed");
+  const [id] = await served(shared, ROUTES, "/fixed");
   const text = fs.readFileSync(save(shared), "utf8").replaceAll(`${folder}/`, "/var/log/");
   for (const place of ["root/etc/portico", "root/var/log"]) fs.mkdirSync(at(place), { recursive: true });
   fs.writeFileSync(at("root/etc/portico/portico.json"), text);
@@ -162,7 +176,7 @@ test("one of Windows, before it maps a drive", async () => {
 
 test("one that went well, as JSON", async () => {
   const shared = await parts();
-  const [id] = await served(shared, "/web/a");
+  const [id] = await served(shared, ROUTES, "/web/a");
   const { out } = await portico("why", id!, "--config", save(shared), "--json");
   const told = JSON.parse(out) as { times: Record<string, number> };
   expect(told).toMatchObject({
@@ -185,9 +199,9 @@ test("one that went well, as JSON", async () => {
 
 test("rotated logs are read as well, and a config that changed since is named", async () => {
   const shared = await parts();
-  const [plain] = await served(shared, "/web/a");
+  const [plain] = await served(shared, ROUTES, "/web/a");
   fs.renameSync(at("access.log"), at("access.log.1"));
-  const [packed] = await served(shared, "/web/b");
+  const [packed] = await served(shared, ROUTES, "/web/b");
   fs.writeFileSync(at("access.log.2.gz"), gzipSync(fs.readFileSync(at("access.log"))));
   fs.rmSync(at("access.log"));
   for (const id of [plain!, packed!])
@@ -285,8 +299,8 @@ test("what keeps it from being found has a fix", async () => {
 
 test("an id in another field of a line is not that line's", async () => {
   const shared = await parts();
-  const [id] = await served(shared, "/fixed");
-  await served(shared, `/web/a?${id}`, `/web/down?${id}`);
+  const [id] = await served(shared, ROUTES, "/fixed");
+  await served(shared, ROUTES, `/web/a?${id}`, `/web/down?${id}`);
   const { out } = await portico("why", id!, "--config", save(shared));
   expect(out).toContain("/fixed");
   expect(out).not.toContain("error log");
@@ -294,7 +308,7 @@ test("an id in another field of a line is not that line's", async () => {
 
 test("what a client or a log says stays on its line", async () => {
   const shared = await parts();
-  const [id] = await served(shared, "/fixed/a%20b%0A%20%20%20%20fix:%20a");
+  const [id] = await served(shared, ROUTES, "/fixed/a%20b%0A%20%20%20%20fix:%20a");
   const { out } = await portico("why", id!, "--config", save(shared));
   expect(out).toContain("b\\n    fix: a");
   const [line] = fs.readFileSync(at("access.log"), "utf8").split("\n");

@@ -124,6 +124,32 @@ test("no 100 and no upgrade comes before the judgement, and the connection serve
   expect((await exchange(front.plainPort, head("/admin", STRANGER, socket))).status).toBe(403);
 });
 
+test("the address of a PROXY protocol header is judged, and not what its client says", async () => {
+  const port = await freePort();
+  const portico = await Portico.start(
+    oneServer({
+      trustedProxies: ["192.0.2.200"],
+      accessPolicies: { site: { allow: ["192.168.0.0/16"] } },
+      listeners: [{ ...loopback("http", port), proxyProtocol: { from: ["127.0.0.1"] } }],
+      upstreams: [],
+      routes: [
+        { name: "all", path: "/", access: "site", action: { type: "respond", status: 200, body: "in" } },
+      ],
+    }),
+  );
+  const statuses = await Promise.all(
+    [
+      [AT_HOME, STRANGER],
+      [STRANGER, AT_HOME],
+    ].map(async ([address, forwarded]) => {
+      const announced = `PROXY TCP4 ${address} 127.0.0.1 40000 80\r\n`;
+      return (await exchange(port, announced + head("/", forwarded!, "Connection: close\r\n"))).status;
+    }),
+  );
+  expect(statuses).toEqual([200, 403]);
+  await portico.stop();
+});
+
 test("a list is read again in each worker; nonsense is refused as a whole, and the old list stays", async () => {
   const file = join(openFolder(), "denied.txt");
   writeFileSync(file, "# nobody\n");
