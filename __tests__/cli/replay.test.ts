@@ -81,6 +81,23 @@ interface Told {
 const told = async (log: string, before: string, after: string, ...more: string[]): Promise<Told> =>
   JSON.parse((await replay(log, before, after, "--json", ...more)).out) as Told;
 
+test("a policy that is new refuses the clients that it does not let in, and no others", async () => {
+  const before = config("open.json");
+  const more = { accessPolicies: { web: { allow: ["192.0.2.7"] } } };
+  const after = config("closed.json", changed("web", { access: "web" }), more);
+  const others = line("GET /sync/a HTTP/1.1").replace("192.0.2.7", "192.0.2.8");
+  const log = save("clients.log", line("GET /sync/a HTTP/1.1") + others + line("GET /files/a HTTP/1.1"));
+  const { code, out, err } = await replay(log, before, after, "--json");
+  expect(err).toBe("");
+  const { requests, changed: count, groups } = JSON.parse(out) as Told;
+  expect([code, requests, count]).toEqual([1, 3, 1]);
+  expect(groups[0]).toMatchObject({
+    before: { action: "proxy" },
+    after: { action: "error", status: 403 },
+    examples: [{ line: "clients.log:2" }],
+  });
+});
+
 test("the same config changes nothing, and exits with 0", async () => {
   const same = config("same.json");
   const log = save("same.log", line("GET /sync/ HTTP/1.1") + line("PUT /files/a HTTP/2.0", 201));
