@@ -103,7 +103,7 @@ function docOfField(field: SchemaNode, optional: boolean): Doc {
     text: field.description ?? "",
     params: [],
     ...(allowed === "" ? {} : { allowed }),
-    ...(byDefault === undefined ? {} : { byDefault }),
+    byDefault,
   };
 }
 

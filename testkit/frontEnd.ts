@@ -130,9 +130,7 @@ function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions):
       fileServer: { url: `http://${HOST}:${fileServer}` },
       webdav: { url: `http://${HOST}:${webdav}` },
     },
-    ...(options.requestBodyTimeoutMs === undefined
-      ? {}
-      : { requestBodyTimeoutMs: options.requestBodyTimeoutMs }),
+    requestBodyTimeoutMs: options.requestBodyTimeoutMs,
     paths: { defaultPageDirectory: folder, logDirectory: join(folder, "logs") },
     proxy: { workers: 1, ...options.proxy },
   });

@@ -74,10 +74,7 @@ export class RawClient {
 
   /** Connects, over a socket if one is given, and, unless told otherwise, sends the preface and empty settings. */
   static async connect(port: number, preface = true, over?: net.Socket): Promise<RawClient> {
-    return RawClient.over(
-      connectTls({ port, protocol: "h2", ...(over === undefined ? {} : { over }) }),
-      preface,
-    );
+    return RawClient.over(connectTls({ port, protocol: "h2", over }), preface);
   }
 
   /** The same on a TLS socket that connects already. */

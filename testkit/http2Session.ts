@@ -16,7 +16,7 @@ export function connectHttp2(
   const session = connect(`https://127.0.0.1:${port}`, {
     createConnection: () => connectTls({ port, protocol: "h2", ...connection }),
     settings,
-    ...(maxHeaderListPairs === undefined ? {} : { maxHeaderListPairs }),
+    maxHeaderListPairs,
   });
   session.on("error", () => undefined);
   return session;

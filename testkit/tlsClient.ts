@@ -25,8 +25,8 @@ export function connectTls({ port, serverName, protocol, resumes, over }: TlsCli
   const session = resumes === undefined ? undefined : sessions.get(key);
   const socket = connect({
     ...(over === undefined ? { host: "127.0.0.1", port } : { socket: over }),
-    ...(serverName === undefined ? {} : { servername: serverName }),
-    ...(session === undefined ? {} : { session }),
+    servername: serverName,
+    session,
     ALPNProtocols: [protocol],
     rejectUnauthorized: false,
     secureContext,

@@ -23,7 +23,7 @@ function frontEnd(props: { access?: AccessOption; vault?: AccessOption } = {}) {
     access: props.vault,
   });
   const status = (url: string, clientAddress?: string) => {
-    const found = resolve(stack, { url, ...(clientAddress === undefined ? {} : { clientAddress }) });
+    const found = resolve(stack, { url, clientAddress });
     return found.kind === "error" ? [found.status, found.refusal?.policy] : [found.kind, found.access];
   };
   return { stack, front, vault, status };

@@ -154,7 +154,7 @@ test("the default server of an HTTP port that is not there is a problem with its
 test("a certificate is proved on the port of TLS, or by DNS, and not over HTTP", () => {
   const account = { email: "admin@example.org", agreeToTerms: true };
   const material = (challenge?: "http-01" | "tls-alpn-01"): TlsMaterial =>
-    TlsMaterial.acme({ ...account, ...(challenge === undefined ? {} : { challenge }) });
+    TlsMaterial.acme({ ...account, challenge });
   for (const make of [ON_HOSTS["an ordinary application"], ON_HOSTS["the file-sync service"]]) {
     const front = (challenge?: "http-01" | "tls-alpn-01"): FrontEnd =>
       make(newStack(), Mode.tls({ httpPort: false, material: material(challenge) }));

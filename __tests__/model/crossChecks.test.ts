@@ -168,8 +168,7 @@ test.each<[string, string, string, string, string[]]>([
 
 describe("redirects are followed through the proxy's own listeners", () => {
   const LOOP = (s: number): string => `config.redirect-loop virtualServers[${s}].routes[0].action`;
-  const to = (scheme: string, host?: string): object =>
-    redirect({ scheme, ...(host === undefined ? {} : { host }) });
+  const to = (scheme: string, host?: string): object => redirect({ scheme, host });
   const responses = { routes: [route({})] };
   const named = (name: string, more: object): object =>
     server({ name, serverNames: [name], default: name === "a.example", ...more });

@@ -7,7 +7,7 @@ import { siteConfig } from "../../testkit/siteConfig.js";
 /** Port that the http listener has, and the one that clients use for it. */
 function mapped(port: number, publishedPort?: number, redirect: object = {}): ReturnType<typeof parseConfig> {
   const { listeners, virtualServers, ...rest } = siteConfig({ mode: "tls" });
-  const http = { port, ...(publishedPort === undefined ? {} : { publishedPort }) };
+  const http = { port, publishedPort };
   const servers = virtualServers.map((server) =>
     server.name === "redirect"
       ? {

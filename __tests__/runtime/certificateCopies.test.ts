@@ -56,7 +56,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 let ca: Issued;
 let stranger: Issued;
 const newIssuer = (name: string, issuer?: Issued): Promise<Issued> =>
-  issue({ name, type: "ec", ca: true, ...(issuer === undefined ? {} : { issuer }) });
+  issue({ name, type: "ec", ca: true, issuer });
 beforeAll(async () => {
   ca = await newIssuer("ca");
   stranger = await newIssuer("ca");

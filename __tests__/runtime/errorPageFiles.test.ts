@@ -28,7 +28,7 @@ const site = (file: string, port = 80): ProxyConfigInput =>
 
 async function load(config: ProxyConfigInput, root?: string) {
   writeFileSync(at("portico.json"), JSON.stringify(config));
-  return loadConfig({ file: at("portico.json"), ...(root === undefined ? {} : { root }) });
+  return loadConfig({ file: at("portico.json"), root });
 }
 
 const FIELD = "virtualServers[0].errorPages[0].file";

@@ -47,7 +47,7 @@ async function visit(version: tls.SecureVersion, session?: Buffer): Promise<Visi
     rejectUnauthorized: false,
     minVersion: version,
     maxVersion: version,
-    ...(session === undefined ? {} : { session }),
+    session,
   });
   let newest: Buffer | undefined;
   socket.on("session", (bytes: Buffer) => (newest = bytes));

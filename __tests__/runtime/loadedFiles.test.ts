@@ -623,7 +623,7 @@ describe("smaller things", () => {
         tls: {
           https0: {
             certificates: [{ id: "x", source, key: "k", cert }],
-            ...(dhparam === undefined ? {} : { dhparam }),
+            dhparam,
           },
         },
       });

@@ -80,9 +80,11 @@ function config(timeoutMs = 60_000): ProxyConfigInput {
     port: ports[name],
     protocol: certificates === undefined ? "http" : "https",
     proxyProtocol: { from: [`${BALANCER}/32`] },
-    ...(certificates === undefined
-      ? {}
-      : { tls: { ...files(certificates[0]!), certificates: certificates.slice(1).map(files), policy } }),
+    tls: certificates && {
+      ...files(certificates[0]!),
+      certificates: certificates.slice(1).map(files),
+      policy,
+    },
   });
   return oneServer({
     trustedProxies: ["192.0.2.200"],

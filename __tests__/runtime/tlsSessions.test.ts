@@ -76,7 +76,7 @@ async function handshake(port: number, maxVersion: tls.SecureVersion, session?: 
     rejectUnauthorized: false,
     ALPNProtocols: ["http/1.1"],
     maxVersion,
-    ...(session === undefined ? {} : { session }),
+    session,
   });
   let newest: Buffer | undefined;
   socket.on("session", (bytes: Buffer) => (newest = bytes));

@@ -155,7 +155,7 @@ function docOf(symbol: ts.Symbol, checker: ts.TypeChecker): Doc {
   const byDefault = tags.find(({ name }) => name === "default");
   return {
     text,
-    ...(byDefault === undefined ? {} : { byDefault: textOf(byDefault.text) }),
+    byDefault: byDefault && textOf(byDefault.text),
     params: tags
       .filter(({ name }) => name === "param")
       .map(({ text: parts }) => {

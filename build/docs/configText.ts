@@ -106,7 +106,7 @@ function objectSections(
     name,
     node: inner,
     required: node.required?.includes(name) === true,
-    ...(field.kind === undefined ? {} : { kind: field.kind }),
+    kind: field.kind,
   }));
   const plain = fields.filter((inner) => objectsOf(inner.node).length === 0);
   const nested = fields.filter((inner) => objectsOf(inner.node).length > 0);

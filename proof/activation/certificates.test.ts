@@ -46,7 +46,7 @@ beforeAll(async () => {
       value: {
         message: "certificates",
         warnings: [],
-        ...(certificates === undefined ? {} : { certificates }),
+        certificates,
       },
     });
   });

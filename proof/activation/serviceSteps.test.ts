@@ -61,9 +61,7 @@ function situationOf(given: Case): Situation {
       ...UNITS.map((unit): [string, WantedUnit] => [unit, { active: true }]),
       ...Object.entries(wanted),
     ]),
-    ...(stale === undefined
-      ? {}
-      : { stale: { units: new Set<string>(), manager: false, proxy: "nothing", ...stale } }),
+    stale: stale && { units: new Set<string>(), manager: false, proxy: "nothing", ...stale },
   };
 }
 

@@ -24,7 +24,7 @@ function site(port = 443, ipv6?: string): ProxyConfigInput {
     mode: "tls",
     host: "files.example.org",
     address: "127.0.0.1",
-    ...(ipv6 !== undefined && { ipv6 }),
+    ipv6,
   });
   const office = { certificate: "/office.pem", key: "/office.key" };
   const acme = {

@@ -41,7 +41,7 @@ export const errorPage = (status: number, server = "portico"): ProbeOutcome =>
 export function siteRows(config: ProxyConfig, options: ExpectedResponsesOptions = {}): ExpectedProbe[] {
   const mode = config.listeners.some(({ protocol }) => protocol === "https") ? "tls" : "plain";
   const host = mainName(config);
-  const expect = siteExpect({ mode, ...(host === undefined ? {} : { host }) });
+  const expect = siteExpect({ mode, host });
   const known = expect.filter(({ request }) =>
     config.virtualServers.some(({ name }) => name === request.server),
   );

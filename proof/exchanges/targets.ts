@@ -66,8 +66,8 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
   const route = {
     name: `${letter}${lane}`,
     path: `/${letter}${lane}`,
-    ...(bodyBytesMax === undefined ? {} : { requestBodyBytesMax: bodyBytesMax }),
-    ...(bodyTimeoutMs === undefined ? {} : { requestBodyTimeoutMs: bodyTimeoutMs }),
+    requestBodyBytesMax: bodyBytesMax,
+    requestBodyTimeoutMs: bodyTimeoutMs,
   };
   if (responder === "file")
     return { ...route, action: { type: "staticFiles", directory: `${folder}/${letter}` } };

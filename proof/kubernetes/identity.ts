@@ -73,7 +73,7 @@ const PORT = 8443;
 
 function handshake(address: string, session?: Buffer): TLSSocket {
   const options = { host: address, port: PORT, rejectUnauthorized: false };
-  return connect({ ...options, ...(session === undefined ? {} : { session }) });
+  return connect({ ...options, session });
 }
 
 async function certificateOf(address: string): Promise<string> {

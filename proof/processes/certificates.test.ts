@@ -139,8 +139,8 @@ async function ask({ servername, host = servername ?? "127.0.0.1", version, sess
     rejectUnauthorized: false,
     ALPNProtocols: ["http/1.1"],
     secureContext: contexts[version ?? "any"],
-    ...(servername === undefined ? {} : { servername }),
-    ...(session === undefined ? {} : { session }),
+    servername,
+    session,
   });
   let newest: Buffer | undefined;
   socket.on("session", (bytes: Buffer) => (newest = bytes));

@@ -69,7 +69,7 @@ const config = (): ProxyConfigInput =>
 
 const start = async (runtime?: string): Promise<void> => {
   const env = { RUNTIME_DIRECTORY: folder };
-  portico = await Portico.start(config(), { env, ...(runtime === undefined ? {} : { runtime }) });
+  portico = await Portico.start(config(), { env, runtime });
 };
 
 /** As systemd does after a crash: nothing of the service is left, and it starts again. */

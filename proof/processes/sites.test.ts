@@ -56,7 +56,7 @@ const siteConfig = (): ProxyConfigInput => ({
   })),
   virtualServers: SITES.map(([name, site], i) => ({
     ...{ name, serverNames: [`${name}.example`], default: i === 0, listeners: ["http"] },
-    ...(site === undefined ? {} : { site }),
+    site,
     routes: [{ name: "web", path: "/", match: "prefix", action: { type: "proxy", upstream: `${name}-web` } }],
   })),
 });

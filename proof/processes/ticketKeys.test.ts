@@ -71,7 +71,7 @@ function config(ports: Ports, ticketKeys: ProxyConfigInput["ticketKeys"], body =
   return oneServer({
     // Whether workers differ from each other, one of two front ends shows.
     workers: ports === one ? 2 : 1,
-    ...(ticketKeys === undefined ? {} : { ticketKeys }),
+    ticketKeys,
     logs: { error: { path: at(`error-${ports.first}.log`) } },
     listeners: [
       listener("first", "a", "mozilla-intermediate"),
@@ -116,7 +116,7 @@ async function visit(port: number, { version, protocol }: Way, session?: Buffer)
     rejectUnauthorized: false,
     ALPNProtocols: [protocol],
     secureContext: CONTEXTS[version],
-    ...(session === undefined ? {} : { session }),
+    session,
   });
   let newest: Buffer | undefined;
   socket.on("session", (bytes: Buffer) => (newest = bytes));

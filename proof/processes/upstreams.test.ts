@@ -69,7 +69,7 @@ function config(more: Partial<UpstreamInput> = {}): ProxyConfigInput {
 
 const start = async (runtime?: string, more?: Partial<UpstreamInput>): Promise<void> => {
   const env = { RUNTIME_DIRECTORY: folder };
-  portico = await Portico.start(config(more), { env, ...(runtime === undefined ? {} : { runtime }) });
+  portico = await Portico.start(config(more), { env, runtime });
 };
 
 async function cli(...args: string[]): Promise<string> {

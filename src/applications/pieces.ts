@@ -15,7 +15,7 @@ export const partAt = (
   url,
   sendTimeoutMs: seconds * 1_000,
   readTimeoutMs: seconds * 1_000,
-  ...(liveness === undefined ? {} : { liveness }),
+  liveness,
 });
 
 /** A route to a part, whose expected response is that of the part's liveness request. */

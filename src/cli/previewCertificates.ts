@@ -20,8 +20,8 @@ export async function previewCertificates(config: ProxyConfig, root = "/"): Prom
   const lacks = ({ certificate, key }: Tls["certificates"][number]): boolean =>
     isMissing(certificate) || isMissing(key);
   const below = ({ certificate, key }: Tls["certificates"][number]): Tls["certificates"][number] => ({
-    ...(certificate === undefined ? {} : { certificate: join(root, certificate) }),
-    ...(key === undefined ? {} : { key: join(root, key) }),
+    certificate: certificate === undefined ? undefined : join(root, certificate),
+    key: key === undefined ? undefined : join(root, key),
   });
   const all = config.listeners.flatMap(({ tls }) => (tls === undefined ? [] : [tls, ...tls.certificates]));
   if (!all.some((one) => lacks(below(one))))

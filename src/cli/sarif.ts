@@ -30,8 +30,8 @@ export function sarifOfFindings(
     locations: [location(texts[document].file, place, lines[document](place))],
     properties: {
       document,
-      ...(old === undefined ? {} : { old }),
-      ...(now === undefined ? {} : { new: now }),
+      old,
+      new: now,
       ways: ways ?? [],
     },
   }));

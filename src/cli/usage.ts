@@ -40,7 +40,7 @@ export function usageOf(command: Command, words: readonly string[] = []): Comman
       return {
         names,
         description: help.optionDescription(option),
-        ...(value === undefined ? {} : { value }),
+        value,
       };
     }),
     commands: inner.map((one) => ({ name: one.name(), description: one.description() })),

@@ -101,14 +101,10 @@ function podSettings({ proxy, resources = {}, ticketKeys }: KubernetesFrontEndPr
     ...(cpuLimit === undefined ? { workers: wholeCpus(cpu) } : {}),
     timeouts: { drainDelayMs: DRAIN_DELAY_MS },
     healthListener: { address: "0.0.0.0", port: 9180, anyAddress: true },
-    ...(ticketKeys === undefined
-      ? {}
-      : {
-          ticketKeys: {
-            file: `${TICKET_DIRECTORY}/${ticketKeys.key ?? "secret"}`,
-            ...(ticketKeys.rotateMs === undefined ? {} : { rotateMs: ticketKeys.rotateMs }),
-          },
-        }),
+    ticketKeys: ticketKeys && {
+      file: `${TICKET_DIRECTORY}/${ticketKeys.key ?? "secret"}`,
+      rotateMs: ticketKeys.rotateMs,
+    },
   };
 }
 
@@ -164,7 +160,7 @@ function servicePorts(
   for (const { name, port: targetPort, publishedPort: port = targetPort } of listeners) {
     if (ports.has(port)) continue;
     const nodePort = nodePorts[name];
-    ports.set(port, { name, port, targetPort, ...(nodePort === undefined ? {} : { nodePort }) });
+    ports.set(port, { name, port, targetPort, nodePort });
   }
   return [...ports.values()];
 }

@@ -43,7 +43,7 @@ export function lateProblems(values: readonly JudgedValue[] = []): Problem[] {
   const found = values
     .filter(({ rule: own, value }) => !fits(own, value))
     .map(({ code, path, message, value, hidden, allowed, fix }) => {
-      const more = { ...(allowed === undefined ? {} : { allowed }), fix };
+      const more = { allowed, fix };
       return problem(code as ProblemCode, path, message, {
         ...(hidden === true ? {} : { received: value }),
         ...more,

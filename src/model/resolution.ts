@@ -226,8 +226,8 @@ function matchOf(
   return {
     listener: listener.name,
     virtualServer: server.name,
-    ...(route === undefined ? {} : { route: route.name }),
-    ...(route?.access === undefined ? {} : { access: route.access }),
+    route: route?.name,
+    access: route?.access,
     responseHeaders: Object.fromEntries(
       rules.flatMap(([name, field]) => (field === undefined ? [] : [[name, field.value]])),
     ),

@@ -118,7 +118,7 @@ export class SteadyLoad {
             : await textOf((await client.ask("PUT", `${path}/long`, () => paced(bytes, ms))).body);
         if (hash !== patternHash(bytes)) throw new Error(`not what was sent: ${hash.slice(0, 80)}`);
       });
-      this.transfers.push({ kind, from, to: Date.now(), ...(failure === undefined ? {} : { failure }) });
+      this.transfers.push({ kind, from, to: Date.now(), failure });
       if (failure !== undefined) await sleep(50);
     }
     client.close();

@@ -115,7 +115,7 @@ export function judge(
 const withReasons = (findings: readonly Finding[], reasons: Reasons): JudgedFinding[] =>
   findings.map((finding) => {
     const reason = reasons[finding.id];
-    return { ...finding, ...(reason === undefined ? {} : { reason }) };
+    return { ...finding, reason };
   });
 
 const TESTSSL_PROTOCOLS = {

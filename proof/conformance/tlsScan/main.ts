@@ -58,7 +58,7 @@ async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
     const frontEnd = await startFrontEnd({
       upstreams: { web: web!, fileServer: fileServer!, webdav: webdav! },
       policy: POLICIES[policy],
-      ...(issued === undefined ? {} : { change: (config) => withCertificate(config, issued) }),
+      change: issued === undefined ? undefined : (config) => withCertificate(config, issued),
     });
     try {
       const seen = await sslscan(frontEnd.tlsPort);

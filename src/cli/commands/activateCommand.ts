@@ -151,12 +151,13 @@ async function runActivate(flags: ActivateFlags, output: CommandOutput): Promise
   try {
     const activated = await activate({
       root: resolve(flags.root),
-      ...(flags.incoming === undefined ? {} : { incoming: resolve(flags.incoming) }),
+      incoming: flags.incoming === undefined ? undefined : resolve(flags.incoming),
       again: flags.again === true,
-      ...(flags.document === undefined ? {} : { document: flags.document }),
-      ...(flags.identity === undefined
-        ? {}
-        : { identity: { id: flags.identity, construct: flags.construct ?? flags.identity } }),
+      document: flags.document,
+      identity:
+        flags.identity === undefined
+          ? undefined
+          : { id: flags.identity, construct: flags.construct ?? flags.identity },
       takeOver: flags.takeOver === true,
       dryRun: flags.dryRun === true,
       lockSeconds: flags.wait,
@@ -192,7 +193,7 @@ async function runDeactivate(flags: DeactivateFlags, output: CommandOutput): Pro
       lockSeconds: flags.wait,
       report: reportTo(flags, output),
       purge: flags.purge === true,
-      ...(flags.identity === undefined ? {} : { identity: flags.identity }),
+      identity: flags.identity,
     });
     if (problems.length > 0) return incomplete(problems, flags, output);
     output.out(flags.json === true ? json({ ok: true, removed, problems: [] }) : `${removedText(removed)}\n`);

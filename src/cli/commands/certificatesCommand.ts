@@ -53,7 +53,7 @@ Examples:
     .action(async (name: string | undefined, _flags: unknown, command: Command) => {
       // Both commands have these options, and commander gives a value to the outer one.
       const { control, timeout, json: asJson } = command.optsWithGlobals<ListFlags>();
-      const request = { command: "renew", ...(name === undefined ? {} : { name }) } as const;
+      const request = { command: "renew", name } as const;
       const outcome = await askMaster(control, request, timeout * 1000);
       done(printOutcome(outcome, "renewal", output, asJson));
     });

@@ -94,7 +94,7 @@ async function doctor(flags: DoctorFlags, output: CommandOutput): Promise<number
   const options: DiagnosisOptions = {
     deploymentFile: isDefault && root !== undefined ? join(root, DEPLOYMENT_FILE) : flags.deployment,
     place: root !== undefined ? "folder" : flags.elsewhere === true ? "elsewhere" : "host",
-    ...(root === undefined ? {} : { root }),
+    root,
     publicAddresses: flags.publicAddress ?? [],
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
@@ -102,12 +102,12 @@ async function doctor(flags: DoctorFlags, output: CommandOutput): Promise<number
     site: flags.site,
     // Another program that has this code cannot be started in its place.
     ...(runningPrograms()[1].endsWith(".mjs") ? { programs: runningPrograms() } : {}),
-    ...(flags.config === undefined ? {} : { configFile: sourceOf(flags.config, undefined).file }),
-    ...(flags.host === undefined ? {} : { host: flags.host }),
-    ...(flags.connect === undefined ? {} : { connect: flags.connect }),
-    ...(databasePassword === undefined ? {} : { databasePassword }),
-    ...(flags.databaseOptionFile === undefined ? {} : { databaseOptionFile: flags.databaseOptionFile }),
-    ...(flags.imagePath === undefined ? {} : { imagePath: flags.imagePath }),
+    configFile: flags.config === undefined ? undefined : sourceOf(flags.config, undefined).file,
+    host: flags.host,
+    connect: flags.connect,
+    databasePassword,
+    databaseOptionFile: flags.databaseOptionFile,
+    imagePath: flags.imagePath,
   };
   if (!isDefault && !existsSync(flags.deployment)) {
     output.err(`error: --deployment: there is no ${flags.deployment}\n`);
@@ -115,7 +115,7 @@ async function doctor(flags: DoctorFlags, output: CommandOutput): Promise<number
   }
   const ownDeployment = options.place === "host" && isDefault;
   const activated = ownDeployment ? await seeDrift() : undefined;
-  const gathered = await gather({ ...options, ...(activated === undefined ? {} : { activated }) });
+  const gathered = await gather({ ...options, activated });
   const [first] = gathered.ok ? [] : gathered.problems;
   if (first?.code === "control.unknown-site") return refuseSite(first, flags.json, output);
   const rows = gathered.ok

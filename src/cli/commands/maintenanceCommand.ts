@@ -41,10 +41,10 @@ Examples:
     )
     .action(async ({ site, until, message: text, ...flags }: MaintenanceFlags) => {
       const begin = {
-        ...(until === undefined ? {} : { until }),
-        ...(text === undefined ? {} : { message: text }),
+        until,
+        message: text,
       };
-      await change({ ...(site === undefined ? {} : { site }), begin }, flags);
+      await change({ site, begin }, flags);
     });
   withControl(maintenance.command("off"))
     .description("end the maintenance")

@@ -55,8 +55,8 @@ async function resolve(url: string, flags: ResolveFlags, output: CommandOutput):
     url,
     method: flags.method,
     headers: flags.header ?? {},
-    ...(flags.client === undefined ? {} : { clientAddress: flags.client }),
-    ...(flags.listener === undefined ? {} : { listener: flags.listener }),
+    clientAddress: flags.client,
+    listener: flags.listener,
   };
   let resolved: Resolution;
   try {

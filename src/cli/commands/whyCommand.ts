@@ -116,7 +116,7 @@ function whyUrl(
   { method, client, json: asJson }: WhyFlags,
   output: CommandOutput,
 ): number {
-  const request = { url, method, ...(client === undefined ? {} : { clientAddress: client }) };
+  const request = { url, method, clientAddress: client };
   let resolved: Resolution;
   try {
     resolved = resolution(config, request);
@@ -199,7 +199,7 @@ function notFound(
       : undefined;
   return problem("files.request-not-found", looked.join(", "), message, {
     received: id,
-    ...(fix === undefined ? {} : { fix }),
+    fix,
   });
 }
 

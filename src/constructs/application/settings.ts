@@ -102,11 +102,11 @@ function settingsInput(props: Partial<ApplicationSettingsProps>): ApplicationSet
   return {
     origins: serverNames.map((name) => originOf(scheme, name, port)),
     pathPrefix: props.pathPrefix ?? "sync",
-    ...(props.routePaths === undefined ? {} : { routePaths: props.routePaths }),
+    routePaths: props.routePaths,
     enableSettingsViaWeb: props.enableSettingsViaWeb ?? false,
     fileServerHost: fileServer?.host ?? "127.0.0.1",
     fileServerPort: textIfToken(fileServer?.port ?? 8082),
-    ...(props.startCommand === undefined ? {} : { startCommand: props.startCommand }),
+    startCommand: props.startCommand,
   };
 }
 

@@ -82,11 +82,11 @@ function describe(
     rows: together(activated, ({ site, application }) =>
       application.rows?.map((row) => ({ ...row, ...of(site) })),
     ),
-    ...(database === undefined ? {} : { database }),
+    database,
     network: networkOf(frontEnd),
-    ...(probe === undefined ? {} : { probe }),
-    ...(replay === undefined ? {} : { replay }),
-    ...(requireCertificate === undefined ? {} : { requireCertificate }),
+    probe,
+    replay,
+    requireCertificate,
   };
 }
 

@@ -62,9 +62,9 @@ export class HostFile extends Construct {
       path: escapeTemplate(path),
       mode,
       sensitive,
-      ...(content === undefined ? {} : { content: template(content) }),
+      content: content === undefined ? undefined : template(content),
       ...(asset === undefined ? {} : { source: asset.path, bytes: statSync(source!).size }),
-      ...(machine === undefined ? {} : { machine }),
+      machine,
     });
     this.resource = delivered.resource;
     refuseSecond(this);

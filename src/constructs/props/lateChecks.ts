@@ -14,7 +14,7 @@ export function late(
   value: unknown,
 ): LateValue[] {
   if (value === undefined || !hasTokens([value, rule])) return [];
-  return [{ path, value, code, message, ...(allowed === undefined ? {} : { allowed }), fix, rule }];
+  return [{ path, value, code, message, allowed, fix, rule }];
 }
 
 /** A text, with its allowed values in words. */
@@ -30,9 +30,9 @@ export function lateText(
 /** What of a rule can be written down. */
 export const patternsOf = ({ pattern, never, lengthMax, canonicalIpv6 }: TextRule): LateRule => ({
   pattern,
-  ...(never === undefined ? {} : { never }),
-  ...(lengthMax === undefined ? {} : { lengthMax }),
-  ...(canonicalIpv6 === undefined ? {} : { canonicalIpv6 }),
+  never,
+  lengthMax,
+  canonicalIpv6,
 });
 
 /** A whole number. */

@@ -241,7 +241,7 @@ export function refuseNew(className: string, { allowed, fix }: PropKind, isDirec
   refuse([
     problem("config.wrong-type", className, "is made with `new`", {
       allowed,
-      ...(fix === undefined ? {} : { fix }),
+      fix,
     }),
   ]);
 }
@@ -332,7 +332,7 @@ export function fields<P extends object>(table: PropTable<P>): PropKind {
  */
 export function instance(className: string, allowed: string, fix?: string): PropKind {
   const isInstance = (value: unknown): boolean => classNames(value).includes(className);
-  return { allowed, ...(fix === undefined ? {} : { fix }), isInstance, accepts: isInstance };
+  return { allowed, fix, isInstance, accepts: isInstance };
 }
 
 /** An instance of a class, or a construct of the user's that implements the interface of the class, by its members. */
@@ -360,9 +360,9 @@ export function either(first: PropKind, second: PropKind): PropKind {
     allowed: `${first.allowed}, or ${second.allowed}`,
     called: `${first.called ?? first.allowed} or ${second.called ?? second.allowed}`,
     accepts: (value) => first.accepts(value) || second.accepts(value),
-    ...(first.isInstance === undefined ? {} : { isInstance: first.isInstance }),
-    ...(second.eachItem === undefined ? {} : { eachItem: second.eachItem }),
-    ...(second.table === undefined ? {} : { table: second.table }),
+    isInstance: first.isInstance,
+    eachItem: second.eachItem,
+    table: second.table,
     inside: (value, path) => (first.accepts(value) ? [] : (second.inside?.(value, path) ?? [])),
   };
 }

@@ -197,7 +197,7 @@ function listenProblems(method: string, options: ListenOptions): Problem[] {
   const { address, ipv6Address, proxyProtocol } = options;
   const problems = listenerOptionProblems(`${method}.proxyProtocol`, "proxyProtocol", proxyProtocol);
   const refused = (name: string, received: string, allowed: string, fix?: string): void => {
-    const more = { received, allowed, ...(fix === undefined ? {} : { fix }) };
+    const more = { received, allowed, fix };
     problems.push(problem("config.bad-address", `${method}.${name}`, `is not ${allowed}`, more));
   };
   if (address !== undefined && isKnown(address) && !isIPv4(address)) {

@@ -167,9 +167,10 @@ function networkInput(props: StaticNetworkProps): NetworkFileInput {
     gateway,
     dnsDomain,
     nameservers,
-    ...(host.ipv6Address === undefined
-      ? {}
-      : { ipv6: { address: host.ipv6Address, prefixLength: ipv6PrefixLength, gateway: ipv6Gateway } }),
+    ipv6:
+      host.ipv6Address === undefined
+        ? undefined
+        : { address: host.ipv6Address, prefixLength: ipv6PrefixLength, gateway: ipv6Gateway },
   };
 }
 

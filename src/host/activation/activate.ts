@@ -169,7 +169,7 @@ async function makePlan(
       domainOnly: isDomainOnly(deployment, last, files),
       now: units,
       wanted: await wantedUnits(delivered, last),
-      ...(loaded === undefined ? {} : { stale: staleOf(loaded, deployment) }),
+      stale: loaded && staleOf(loaded, deployment),
     },
     systemd,
   );
@@ -323,7 +323,7 @@ function goodState(
     directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
     settings: mergeEdits(without(editsOf(last), leaving?.settings), plan.settings.edits),
     modes: mergeModes(without(modesOf(last), leaving?.modes), plan.modes),
-    ...(leaving === undefined ? {} : { leaving }),
+    leaving,
     // An activation of the same deployment repairs the host: what the host has lost is not forgotten.
     defaultRoutes: [...(same?.defaultRoutes ?? []), ...defaultRoutes()],
     filled: [...new Set([...(same?.filled ?? []), ...plan.filled])],

@@ -116,6 +116,6 @@ function notIssuedYet({ names, from, lastError }: ListedCertificate): Problem {
   const message = `has no certificate yet: ${from} has not issued it: ${why}`;
   return problem("activation.no-certificate", names.join(", "), message, {
     allowed: "an issued certificate, which `requireCertificate` demands",
-    ...(lastError === undefined ? {} : { fix: `${lastError.fix} Then apply again.` }),
+    fix: lastError && `${lastError.fix} Then apply again.`,
   });
 }

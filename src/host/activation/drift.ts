@@ -137,7 +137,7 @@ async function lostCommand(store: Store): Promise<LostCommand | undefined> {
   if (code === 0) return undefined;
   const [why = ""] = stderr.split("\n");
   const program = programs.find((path) => why.startsWith(`${path}: `));
-  return { what: `does not run portico: ${why}`, ...(program === undefined ? {} : { program }) };
+  return { what: `does not run portico: ${why}`, program };
 }
 
 const isAbout = ({ at, what }: EvidenceFinding, { program }: LostCommand): boolean =>

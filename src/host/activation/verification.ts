@@ -84,7 +84,7 @@ async function responses(store: Store, { deployment, config }: Served): Promise<
   const { imagePath } = deployment.probe;
   const image = imagePath === undefined ? await imageFor(config, expect, store.root) : { imagePath };
   const all = expectedResponses(config, {
-    ...(expect === undefined ? {} : { expect }),
+    expect,
     ...image,
   });
   // Until an authority has issued a certificate, one for other names may serve; `requireCertificate` waits for it.

@@ -67,7 +67,7 @@ function violationOf(
     lacks: LACKS[(NEEDED[kind] & ~mode) as keyof typeof LACKS],
     fix: isTheirs ? chmodCommand(kind === "directory" ? "o+rx" : "o+r", path) : LOOK_AT_LINK,
     outside: outside || !isTheirs,
-    ...(held_ === undefined ? {} : { notFixable: held_ }),
+    notFixable: held_,
   };
 }
 
@@ -84,5 +84,5 @@ function changesOf(
 ): ModeChange[] {
   if (outside || held !== undefined || told?.decidesAbout(path) === false) return [];
   const from = mode & PERMISSIONS;
-  return [{ path, from, to: from | NEEDED[kind], ...(told === undefined ? {} : { uid: told.uid }) }];
+  return [{ path, from, to: from | NEEDED[kind], uid: told?.uid }];
 }

@@ -110,7 +110,7 @@ class Walk {
     const kind = isDirectory ? "directory" : "file";
     if ((NEEDED[kind] & ~mode) === 0) return true;
     const held = place.outside ? undefined : this.held(found);
-    this.findings.push({ path, ...place, kind, mode, ...(held === undefined ? {} : { held }) });
+    this.findings.push({ path, ...place, kind, mode, held });
     return true;
   }
 

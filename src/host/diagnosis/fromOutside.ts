@@ -110,7 +110,7 @@ async function ask(
     const { rows } = JSON.parse(said.stdout) as { rows: readonly DiagnosisRow[] };
     return rows
       .filter(({ status }) => status === "failed")
-      .map(({ id, cause, evidence }) => ({ id, evidence, ...(cause === undefined ? {} : { cause }) }));
+      .map(({ id, cause, evidence }) => ({ id, evidence, cause }));
   } catch {
     return `there is no answer from a network namespace: ${said.stderr.trim() || `status ${said.code}`}`;
   }

@@ -113,10 +113,10 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
       ...outside,
       place: options.place,
       config,
-      ...(deployment.value === undefined ? {} : { deployment: deployment.value }),
+      deployment: deployment.value,
       responses,
       publicAddresses,
-      ...(pauses === undefined ? {} : { pauses }),
+      pauses,
       ...host,
     },
   };
@@ -160,7 +160,7 @@ function targetOf(
   const host = options.host ?? namedHost(deployment?.expect ?? []);
   const elsewhere = options.place === "elsewhere" ? (host ?? mainName(config)) : undefined;
   const connect = options.connect ?? elsewhere;
-  return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
+  return { host, connect };
 }
 
 async function seenResponses(
@@ -177,7 +177,7 @@ async function seenResponses(
   const rows = expectedResponses(config, {
     ...target,
     asClients: options.place === "elsewhere" || (target.connect !== undefined && isElsewhere(target.connect)),
-    ...(expect === undefined ? {} : { expect }),
+    expect,
     ...(given === undefined ? image : { imagePath: given }),
   });
   const asked = await askRows(withoutPaused(rows, config, pauses), options);
@@ -206,8 +206,8 @@ async function askPublicAddresses(
       const rows = expectedResponses(config, {
         connect: address,
         asClients: !own.has(address),
-        ...(deployment?.expect === undefined ? {} : { expect: deployment.expect }),
-        ...(host === undefined ? {} : { host }),
+        expect: deployment?.expect,
+        host,
       });
       const request = rows.find((row) => row.notProbed === undefined)?.request;
       const outcome =
@@ -220,7 +220,7 @@ async function askPublicAddresses(
         address,
         own: own.has(address),
         ...(known.includes(address) || own.has(address) ? {} : { name: host! }),
-        ...(inner === undefined ? {} : { translatedTo: inner }),
+        translatedTo: inner,
         outcome,
       };
     }),
@@ -266,21 +266,21 @@ async function hostEvidence(
     ownAddresses: ownAddresses(),
     logs: logFindings(config, unit?.mainPid ?? 0, unit?.name ?? "portico.service"),
     space: await scarceSpace([...FILLED, ...logPaths(config).map((path) => dirname(path))]),
-    ...(rotation === undefined ? {} : { rotation }),
-    ...(options.activated === undefined ? {} : { drift: options.activated.drift }),
+    rotation,
+    drift: options.activated?.drift,
     processes,
     configProblems: [...(loaded.ok ? [] : loaded.problems), ...unitProblems],
     configWarnings: loaded.ok ? loaded.value.warnings : [],
     sockets: listeningSockets(),
     node: nodeSeen(),
-    ...(lacking === undefined ? {} : { missingPieces: lacking }),
+    missingPieces: lacking,
     ...(kills === 0 ? {} : { memoryKills: kills }),
-    ...(certificates === undefined ? {} : { certificates }),
-    ...(health === undefined ? {} : { health }),
+    certificates,
+    health,
     ...(upstreams === undefined || "why" in upstreams ? {} : { upstreamServers: upstreams }),
-    ...(units === undefined ? {} : { units }),
-    ...(settings === undefined ? {} : { settings }),
-    ...(readable === undefined ? {} : { trees: readable }),
+    units,
+    settings,
+    trees: readable,
     links,
   };
 }
@@ -288,7 +288,7 @@ async function hostEvidence(
 function nodeSeen(): NodeSeen {
   const { node: version } = process.versions;
   const fixes = nodeFixes(version, Date.now());
-  return { version, path: process.execPath, ...(fixes === undefined ? {} : { fixes }) };
+  return { version, path: process.execPath, fixes };
 }
 
 /** The request for readiness; for a wildcard address, at loopback. */
@@ -325,9 +325,9 @@ async function seenSettings(
       .map(({ item, wanted, found, line, code }) => ({
         item,
         wanted,
-        ...(found === undefined ? {} : { found: printableValue(found) }),
+        found: found === undefined ? undefined : printableValue(found),
         where: line === undefined ? path : `${path}:${line}`,
-        ...(code === undefined ? {} : { code }),
+        code,
       })),
   );
   if (database === undefined || root !== undefined) {
@@ -337,8 +337,8 @@ async function seenSettings(
   const access = {
     ...database,
     timeoutMs,
-    ...(databasePassword === undefined ? {} : { password: databasePassword }),
-    ...(databaseOptionFile === undefined ? {} : { optionFile: databaseOptionFile }),
+    password: databasePassword,
+    optionFile: databaseOptionFile,
   };
   const items = storedItems(settings);
   const seen = await readOverrides(access, [...items.keys()]);
@@ -372,7 +372,7 @@ async function folderEvidence(
     ok: true,
     value: {
       ...{ place, config, responses: [], publicAddresses: [] },
-      ...(deployment === undefined ? {} : { deployment }),
+      deployment,
       configProblems: loaded.ok ? [] : loaded.problems,
       configWarnings: loaded.ok ? loaded.value.warnings : [],
       ...(settings === undefined ? {} : { settings: await seenSettings(deployment!, settings, options) }),

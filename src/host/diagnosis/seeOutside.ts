@@ -29,7 +29,7 @@ export async function seeOutside(
   const all = [...(rules ?? []), ...legacy.rules];
   const seen = {
     ...(rules === undefined && all.length === 0 ? {} : { foreignRules: all }),
-    ...(legacy.unseen === undefined ? {} : { rulesUnseen: legacy.unseen }),
+    rulesUnseen: legacy.unseen,
   };
   // Why nothing responds then has other rows.
   const isSilent = responses.every(({ outcome }) => outcome === undefined || "failure" in outcome);
@@ -39,7 +39,7 @@ export async function seeOutside(
     configFile,
     timeoutMs: Math.min(timeoutMs, OUTSIDE_MS),
     ...(existsSync(deploymentFile) ? { deploymentFile } : {}),
-    ...(host === undefined ? {} : { host }),
+    host,
   });
   return { outside, ...seen };
 }

@@ -109,8 +109,8 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   const { code, message, allowed, fix } = explain(issue, schema, document);
   const received = issue.input === undefined ? {} : { received: issue.input };
   const more = {
-    ...(allowed === undefined ? {} : { allowed }),
-    ...(fix === undefined ? {} : { fix }),
+    allowed,
+    fix,
     ...badValueFix(code, issue.input),
   };
   return [problem(code, path, message, { ...received, ...more })];

@@ -31,7 +31,7 @@ export function places(): readonly Place[] {
 
 function placesOf(node: SchemaNode, words: string, within?: Place["within"]): Place[] {
   const { properties = {} } = node;
-  const place: Place = { words, names: Object.keys(properties), ...(within === undefined ? {} : { within }) };
+  const place: Place = { words, names: Object.keys(properties), within };
   return [place, ...Object.entries(properties).flatMap(([step, field]) => placesIn(field, step, place))];
 }
 

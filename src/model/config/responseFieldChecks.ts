@@ -83,7 +83,7 @@ function reservedProblems({ name, path, verb }: NamedField): Problem[] {
     problem("config.reserved-response-field", path, `cannot be ${verb}: ${name} ${why}`, {
       received: name,
       allowed,
-      ...(fix === undefined ? {} : { fix }),
+      fix,
     }),
   ];
 }

@@ -170,10 +170,7 @@ export function storedItems({ files }: Pick<DeploymentSettings, "files">): Reado
   return new Map(
     items
       .filter(({ stored }) => stored === true)
-      .map(({ name: own, value, code }) => [
-        own,
-        { wanted: String(value), ...(code === undefined ? {} : { code }) },
-      ]),
+      .map(({ name: own, value, code }) => [own, { wanted: String(value), code }]),
   );
 }
 

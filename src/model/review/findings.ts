@@ -143,8 +143,8 @@ export class Collected {
         place: change.place,
         document: change.document ?? "new",
         message,
-        ...(change.old === undefined ? {} : { old: change.old }),
-        ...(change.new === undefined ? {} : { new: change.new }),
+        old: change.old,
+        new: change.new,
         ...(doors.length === 0 ? {} : { ways: waysOf(doors) }),
       };
     });

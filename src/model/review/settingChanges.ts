@@ -64,7 +64,7 @@ function healthChanges(
     {
       id: "health.opened",
       place: "healthListener",
-      ...(level === undefined ? {} : { level }),
+      level,
       old,
       new: at(is),
     },

@@ -333,8 +333,8 @@ export function problem(
     code,
     path,
     message,
-    ...(received === undefined ? {} : { received }),
-    ...(more.allowed === undefined ? {} : { allowed: more.allowed }),
+    received,
+    allowed: more.allowed,
     fix: more.fix ?? PROBLEM_CODES[code],
   };
 }

@@ -193,16 +193,8 @@ export class AcmeAuthority {
     const payload = {
       termsOfServiceAgreed: this.config.agreeToTerms,
       contact: contactOf(email),
-      ...(external === undefined
-        ? {}
-        : {
-            externalAccountBinding: externalBinding(
-              key,
-              external.keyId,
-              await macKey(external.keyFile),
-              newAccount,
-            ),
-          }),
+      externalAccountBinding:
+        external && externalBinding(key, external.keyId, await macKey(external.keyFile), newAccount),
     };
     const made = await client.post({ key, header: { jwk: publicJwk(key) } }, newAccount, payload);
     const { orders } = made.value;
@@ -210,7 +202,7 @@ export class AcmeAuthority {
     const account = {
       key: keyPem(key),
       url: made.location,
-      ...(email === undefined ? {} : { email }),
+      email,
       ...(typeof orders === "string" ? { orders } : {}),
     };
     await writeJson(this.path, account);

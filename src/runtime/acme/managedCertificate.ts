@@ -127,7 +127,7 @@ export class ManagedCertificate {
       ...shown,
       ...(this.ordering ? {} : { nextAttempt: Math.max(this.due(), clock.now()) }),
       state: this.ordering ? "ordering" : lastFailure === undefined ? has : "waiting",
-      ...(lastFailure === undefined ? {} : { lastError: lastFailure }),
+      lastError: lastFailure,
     };
   }
 

@@ -65,7 +65,7 @@ async function readProblem(file: string, label: string, error: Error, mode: stri
 }
 
 export function refusedProblem(label: string, { code, message, fix, allowed }: FileRefused): Problem {
-  return problem(code, label, message, { fix, ...(allowed === undefined ? {} : { allowed }) });
+  return problem(code, label, message, { fix, allowed });
 }
 
 /** A secret of a config. */

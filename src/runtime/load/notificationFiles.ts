@@ -78,8 +78,8 @@ export async function notificationSecrets(
   if (tokenFile !== undefined && !isToken(tokenFile)) return "tokenFile does not hold a token";
   return {
     url: new URL(url),
-    ...(tokenFile === undefined ? {} : { token: tokenFile }),
-    ...(roots === undefined ? {} : { roots }),
+    token: tokenFile,
+    roots,
   };
 }
 

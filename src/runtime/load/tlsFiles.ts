@@ -86,6 +86,6 @@ async function loadListener(
   found.problems.push(...failed.filter((p) => p !== undefined));
   const contents = [...loads.map(({ loaded }) => loaded!.contents), ...issued];
   const certificates = all.flatMap(({ id }) => contents.find((one) => one.id === id) ?? []);
-  found.files = { certificates, ...(dhparam === undefined ? {} : { dhparam: dhparam.text! }) };
+  found.files = { certificates, dhparam: dhparam?.text };
   return found;
 }

@@ -41,8 +41,9 @@ export function secureContextOptions(
     honorCipherOrder: policy.preferServerCiphers,
     sessionTimeout: policy.sessionTimeoutSeconds,
     ca: NO_ROOTS,
-    ...(certificate === undefined ? {} : { key: certificate.key, cert: certificate.cert }),
-    ...(dhparam === undefined ? {} : { dhparam }),
+    key: certificate?.key,
+    cert: certificate?.cert,
+    dhparam,
   };
 }
 

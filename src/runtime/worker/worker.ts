@@ -148,7 +148,7 @@ class Worker {
   private sayCounts(asked?: CountsMessage["asked"]): Promise<void> {
     const counts = this.service?.counted();
     if (counts === undefined && asked === undefined) return Promise.resolve();
-    return sent({ type: "counts", counts: counts ?? {}, ...(asked === undefined ? {} : { asked }) });
+    return sent({ type: "counts", counts: counts ?? {}, asked });
   }
 
   private leave(code: number): void {

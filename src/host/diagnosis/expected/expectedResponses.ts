@@ -179,7 +179,7 @@ class ExpectedSite {
     const image = this.options.imagePath?.replace(/^\/+/, "") ?? "<image>";
     const request = {
       ...this.request(listener, file === undefined ? path : path + image, host),
-      ...(method === undefined ? {} : { method }),
+      method,
       ...(upstream === undefined || hasSeveral(upstream) ? {} : { holdMs: upstream.holdMs }),
     };
     const directory = route && directoriesOf(route.action)[0]?.value;
@@ -192,8 +192,8 @@ class ExpectedSite {
       expected: this.configured(request, listener, this.expectations(row, server, route, listener, request)),
       causes: row.causes ?? [],
       unversioned: !(version ?? server.versionTokens),
-      ...(route === undefined ? {} : { route }),
-      ...(upstream === undefined ? {} : { upstream }),
+      route,
+      upstream,
       ...(file === undefined || this.options.imagePath !== undefined
         ? {}
         : { notProbed: noImage(directory, this.options.imageUnseen) }),
@@ -319,7 +319,7 @@ class ExpectedSite {
       scheme,
       address: this.addressOf(listener),
       port: this.options.asClients === true ? published : port,
-      ...(proxyProtocol === undefined ? {} : { headerFrom: proxyProtocol.from }),
+      headerFrom: proxyProtocol?.from,
       host: urlAuthority(scheme, unbracketed(host), published),
       path,
     };

@@ -74,7 +74,7 @@ const isAsExpected = ({ expected }: ExpectedProbe, response: ReceivedResponse): 
 export function judge(row: ExpectedProbe, outcome: ProbeOutcome | undefined): CheckedResponse {
   const base = {
     name: row.name,
-    ...(row.site === undefined ? {} : { site: row.site }),
+    site: row.site,
     request: describe(row),
     expected: row.expected.map((e) => e.message).join(", "),
   };

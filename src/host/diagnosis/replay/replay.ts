@@ -172,8 +172,8 @@ export class Replay {
     return {
       line: shownText(line, true),
       request: `${request.method} ${shown(target.startsWith("/") ? `${scheme}://${authority}${target}` : target)}`,
-      ...(before?.to === undefined ? {} : { before: shown(before.to) }),
-      ...(after.to === undefined ? {} : { after: shown(after.to) }),
+      before: before?.to === undefined ? undefined : shown(before.to),
+      after: after.to === undefined ? undefined : shown(after.to),
     };
   }
 }

@@ -79,7 +79,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
       : [OUTSIDE_QUESTION]),
   ];
   for (const { id, title, site, ask } of questions) {
-    const row = { id, title, ...(site === undefined ? {} : { site }), ...ask(evidence, failed) };
+    const row = { id, title, site, ...ask(evidence, failed) };
     if (row.status === "failed") failed.add(id);
     rows.push(row);
   }

@@ -51,10 +51,10 @@ export function listCertificates(
         issuer: issuerOf(leaf),
         notBefore: Date.parse(leaf.validFrom),
         notAfter: Date.parse(leaf.validTo),
-        ...(status === undefined ? {} : { state: status.state }),
-        ...(status?.nextAttempt === undefined ? {} : { nextAttempt: status.nextAttempt }),
-        ...(status?.lastError === undefined ? {} : { lastError: status.lastError }),
-        ...(status?.waitsFor === undefined ? {} : { waitsFor: status.waitsFor }),
+        state: status?.state,
+        nextAttempt: status?.nextAttempt,
+        lastError: status?.lastError,
+        waitsFor: status?.waitsFor,
       });
     }
   }

@@ -40,7 +40,7 @@ export class ServedPauses {
         message,
         closesTunnels: graceUntil <= now,
       })),
-      ...(quiesce === undefined ? {} : { quiesce: orderOf(quiesce) }),
+      quiesce: quiesce && orderOf(quiesce),
     };
   }
 
@@ -165,18 +165,14 @@ export class ServedPauses {
         until,
         message,
       })),
-      ...(quiesce === undefined
-        ? {}
-        : {
-            quiesce: {
-              since: quiesce.since,
-              refusesSince: quiesce.refusal?.since,
-              reads: quiesce.reads,
-              site: quiesce.site,
-              ...together(seen),
-              silent: seen.filter((one) => one === undefined).length,
-            },
-          }),
+      quiesce: quiesce && {
+        since: quiesce.since,
+        refusesSince: quiesce.refusal?.since,
+        reads: quiesce.reads,
+        site: quiesce.site,
+        ...together(seen),
+        silent: seen.filter((one) => one === undefined).length,
+      },
     };
   }
 

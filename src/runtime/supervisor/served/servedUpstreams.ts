@@ -65,10 +65,10 @@ export class ServedUpstreams {
       drained,
       down,
       ...(passing ? { passing } : {}),
-      ...(of === undefined ? {} : { of }),
-      ...(why === undefined ? {} : { why }),
-      ...(backAt === undefined ? {} : { backForMs: now - backAt }),
-      ...(outage === undefined ? {} : { outage }),
+      of,
+      why,
+      backForMs: backAt === undefined ? undefined : now - backAt,
+      outage,
     });
     return Object.fromEntries(
       [...this.states].map(([name, states]) => [
@@ -296,7 +296,7 @@ export class ServedUpstreams {
           checked: state?.checked === true,
           outIn: own.filter(({ out }) => out).length,
           ignoredIn: own.filter(({ ignored }) => ignored).length,
-          ...(why === undefined ? {} : { why }),
+          why,
         };
       }),
     }));

@@ -61,7 +61,7 @@ export function statesOf(
       backup,
       state: state === "up" && !wasAsked ? "unasked" : state,
       inProgress,
-      ...(why === undefined ? {} : { why }),
+      why,
     };
   });
 }
@@ -71,8 +71,7 @@ function onlyState(
   outcome: ReturnType<Outcomes["of"]>,
 ): Pick<ServerState, "state" | "inProgress" | "why"> {
   const inProgress = checks && { inProgress: checks.inProgress };
-  if (checks?.down === true)
-    return { ...inProgress, state: "down", ...(checks.why === undefined ? {} : { why: checks.why }) };
+  if (checks?.down === true) return { ...inProgress, state: "down", why: checks.why };
   if (outcome?.failure !== undefined) return { ...inProgress, state: "failing", why: outcome.failure };
   return { ...inProgress, state: outcome === undefined && checks?.checked !== true ? "unasked" : "up" };
 }
