@@ -190,6 +190,7 @@ export type {
   ProxyRequestId,
   ProxyLimits,
   ProxyTimeouts,
+  AcceptedRisk,
   ProxyMaintenance,
   HealthListener,
   ProxyLogs,

@@ -20,7 +20,7 @@ export const SECURITY_FINDINGS = {
   "security.self-signed": [
     "warning",
     "the certificate is self-signed: users learn to ignore the warning of their browser",
-    "Use `TlsMaterial.acme()`, or `TlsMaterial.files()` with a certificate of an authority.",
+    "Use `TlsMaterial.acme()`, or `TlsMaterial.fromFiles()` with a certificate of an authority.",
   ],
   "security.no-hsts": [
     "warning",
