@@ -80,6 +80,7 @@ export interface ProxyLimits extends InputOf<typeof limits> {}
 
 export interface ProxyTimeouts extends InputOf<typeof timeouts> {}
 
+/** A finding of the security review that is acceptable: docs/security-review.md. */
 export interface AcceptedRisk extends InputOf<typeof acceptedRisk> {}
 
 export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
