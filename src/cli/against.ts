@@ -39,21 +39,22 @@ export async function checkAgainst(
   return opened === 0 ? EXIT.ok : EXIT.failed;
 }
 
+/** A config, and the text of its document. */
 interface ReadConfig {
   readonly config: ProxyConfig;
   readonly text: string;
 }
 
-const readText = (file: string): Promise<Result<ReadConfig>> =>
+export const readText = (file: string): Promise<Result<ReadConfig>> =>
   readParsed(file, (text): Result<ReadConfig> => {
     const parsed = parseConfigText(text);
     return parsed.ok ? { ok: true, value: { config: parsed.value, text } } : parsed;
   });
 
-function refused(
+export function refused(
   file: string,
   problems: readonly Problem[],
-  options: AgainstOptions,
+  options: Pick<AgainstOptions, "json" | "sarif">,
   output: CommandOutput,
   code: number,
 ): number {

@@ -1,6 +1,8 @@
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { type ReviewFinding, FINDINGS } from "../model/review/findings.js";
+import { type FindingLevel, type ReviewFinding, FINDINGS } from "../model/review/findings.js";
+import type { SecurityFinding } from "../model/review/security.js";
+import { SECURITY_FINDINGS } from "../model/review/securityFindings.js";
 import { type Problem, PROBLEM_CODES } from "../model/serving.js";
 import { VERSION } from "../model/text/version.js";
 import { STANDARD_INPUT } from "../runtime/load/files.js";
@@ -17,12 +19,8 @@ export function sarifOfFindings(
   findings: readonly ReviewFinding[],
   texts: Readonly<Record<ReviewFinding["document"], Text>>,
 ): object {
-  const ids = Object.keys(FINDINGS) as (keyof typeof FINDINGS)[];
-  const rules = ids.map((id) => ({
-    id,
-    shortDescription: { text: FINDINGS[id][1] },
-    defaultConfiguration: { level: FINDINGS[id][0] },
-  }));
+  const ids = Object.keys(FINDINGS);
+  const rules = rulesOf(FINDINGS);
   const lines = { new: linesOfJson(texts.new.text), old: linesOfJson(texts.old.text) };
   const results = findings.map(({ id, level, place, document, message, old, new: now, ways }) => ({
     ruleId: id,
@@ -39,6 +37,30 @@ export function sarifOfFindings(
   }));
   return sarif(rules, results);
 }
+
+/** The log of a security review; what is accepted is suppressed, with its reason (SARIF 2.1.0, 3.27.23). */
+export function sarifOfReview(findings: readonly SecurityFinding[], { file, text }: Text): object {
+  const ids = Object.keys(SECURITY_FINDINGS);
+  const lines = linesOfJson(text);
+  const results = findings.map(({ id, level, place, message, fix, value, accepted }) => ({
+    ruleId: id,
+    ruleIndex: ids.indexOf(id),
+    level,
+    message: { text: [`${message}.`, ...said("Here", value), fix].join(" ") },
+    locations: [location(file, place, lines(place))],
+    ...(accepted === undefined ? {} : { suppressions: [{ kind: "external", justification: accepted }] }),
+  }));
+  return sarif(rulesOf(SECURITY_FINDINGS), results);
+}
+
+const rulesOf = (
+  table: Readonly<Record<string, readonly [FindingLevel, string, ...string[]]>>,
+): readonly object[] =>
+  Object.entries(table).map(([id, [level, text]]) => ({
+    id,
+    shortDescription: { text },
+    defaultConfiguration: { level },
+  }));
 
 /** The log of a config that is refused. */
 export function sarifOfProblems(problems: readonly Problem[], file: string): object {

@@ -190,6 +190,7 @@ export type {
   ProxyRequestId,
   ProxyLimits,
   ProxyTimeouts,
+  AcceptedRisk,
   ProxyMaintenance,
   HealthListener,
   ProxyLogs,
@@ -214,6 +215,7 @@ export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connec
 export type { SelfSignedOptions } from "./proxy/selfSignedOptions.js";
 export { SystemdUnit, type SystemdUnitProps } from "./host/systemdUnit.js";
 export type { PrivateKeyResource, SelfSignedCertResource } from "./providers/resources.js";
+export { SecurityReview, type SecurityReviewOptions } from "./proxy/securityReview.js";
 export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./proxy/tlsMaterial.js";
 export { TlsPolicy, type FileSyncPolicyOptions, type TlsPolicyOptions } from "./proxy/tlsPolicy.js";
 export {

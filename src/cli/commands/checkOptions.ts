@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { checkAgainst } from "../against.js";
+import { reviewSecurity } from "../securityReview.js";
 import { check, checkRunning } from "./checkCommand.js";
 import { CONTROL_SOCKET } from "../../render/hostPaths.js";
 import { controlSocket } from "../../runtime/supervisor/serve.js";
@@ -13,6 +14,7 @@ interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFil
   json?: boolean;
   sarif?: boolean;
   against?: string;
+  security?: boolean;
   files: boolean;
   live?: boolean;
   connect?: string;
@@ -37,7 +39,14 @@ export function addCheck(program: Command, output: CommandOutput, done: (code: n
       "--against <OLD>",
       "list the access that FILE opens and the config OLD does not; exit code 1 if any",
     )
-    .option("--sarif", "with --against, print the outcome as SARIF 2.1.0, which code hosts show")
+    .option(
+      "--security",
+      "list what strangers can read, reach or guess: plain http, open private paths, self-signed certificates",
+    )
+    .option(
+      "--sarif",
+      "with --against or --security, print the outcome as SARIF 2.1.0, which code hosts show",
+    )
     .optionsGroup("Options of --live:")
     .option("--live", "probe the running front end, and compare its responses with the expected ones")
     .option("--site <NAME>", "only responses and servers of this site")
@@ -88,6 +97,10 @@ export function addCheck(program: Command, output: CommandOutput, done: (code: n
       }
     }
     const { against } = flags;
+    if (flags.security === true) {
+      const form = { json: flags.json === true, sarif: flags.sarif === true };
+      return done(await reviewSecurity(source, form, output));
+    }
     if (against !== undefined) {
       const form = { json: flags.json === true, sarif: flags.sarif === true };
       return done(await checkAgainst(source, { against, ...form }, output));
@@ -101,12 +114,14 @@ function refuseMixed(command: Command, flags: CheckFlags): void {
   const conflict = CONFLICTS.find((pair) => pair.every((key) => flags[key] !== undefined));
   const both = conflict?.map((key) => `'--${key}'`).join(" and ");
   if (both !== undefined) command.error(`error: options ${both} cannot be used together`);
-  if (flags.sarif === true && flags.against === undefined)
-    command.error("error: option '--sarif' needs --against");
+  if (flags.sarif === true && flags.against === undefined && flags.security === undefined)
+    command.error("error: option '--sarif' needs --against or --security");
 }
 
 const CONFLICTS = [
   ["live", "against"],
+  ["live", "security"],
+  ["against", "security"],
   ["json", "sarif"],
 ] as const;
 
@@ -137,6 +152,10 @@ requests that reach a new or different destination, or have more write access, a
 limits. Each finding has an id, the place in FILE, and the old and new value. It reads no other file. Exit codes: 0 if
 FILE opens nothing, 1 if FILE opens or may open something, or is refused, 2 if OLD is refused.
 
+--security reviews the config and its certificates: private paths that are open, log-ins that nothing guards, passwords
+over http, self-signed certificates, sites without HSTS. An entry of \`acceptedRisks\` accepts a finding, with a reason.
+Exit codes: 0 if nothing is to do, 1 if something is, or FILE is refused.
+
 With credentials for the application's database, --live also reports settings that users stored in the web interface,
 because these settings take priority over the application's files.
 
@@ -145,6 +164,7 @@ Examples:
   portico check --root ./out/host --json
   portico check --no-files ./portico.json                 on a machine without the TLS files
   portico check --against main.json ./portico.json        the access that a change opens
+  portico check --security                                what strangers can read, reach or guess
   portico check --live                                    on the host itself
   portico check --live --site vault
   portico check --live --connect 192.0.2.10               from another machine

@@ -14,6 +14,7 @@ import type {
   logs,
 } from "../../model/config/logs.js";
 import type { maintenance } from "../../model/config/pauses.js";
+import type { acceptedRisk } from "../../model/config/security.js";
 import type { ticketKeys } from "../../model/config/tls.js";
 import type { limits, timeouts } from "../../model/schema/limits.js";
 import type { InputOf } from "../../model/schema/inferred.js";
@@ -44,6 +45,7 @@ export interface ProxySettings extends InputOf<typeof proxySettings> {
   readonly limits?: ProxyLimits;
   readonly timeouts?: ProxyTimeouts;
   readonly maintenance?: ProxyMaintenance;
+  readonly acceptedRisks?: readonly AcceptedRisk[];
   readonly healthListener?: HealthListener;
   /** @remarks Example: `{ targets: [Notification.ntfy({ … })] }`. */
   readonly notifications?: ProxyNotifications;
@@ -77,6 +79,9 @@ export interface ProxyRequestId extends InputOf<typeof requestId> {}
 export interface ProxyLimits extends InputOf<typeof limits> {}
 
 export interface ProxyTimeouts extends InputOf<typeof timeouts> {}
+
+/** A finding of the security review that is acceptable: docs/security-review.md. */
+export interface AcceptedRisk extends InputOf<typeof acceptedRisk> {}
 
 export interface ProxyMaintenance extends InputOf<typeof maintenance> {}
 

@@ -166,9 +166,11 @@ export class VirtualServer extends Construct implements IVirtualServer {
 
   /** @internal The server's section of the config. */
   render(): VirtualServerInput {
+    const closed = this.routes.flatMap((route) => (route.closedByManual === undefined ? [] : [route.path]));
     return {
       ...sectionOf({ ...this.props, name: this.name, site: this.site }),
       listeners: this.listeners.map((listener) => listener.name),
+      ...(closed.length === 0 ? {} : { privatePaths: closed }),
       routes: this.routes.map((route) => route.render()),
     };
   }

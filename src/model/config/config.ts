@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { access, accessPolicies } from "../access/policySchema.js";
+import { acceptedRisks, privatePaths } from "./security.js";
 import { actionFields } from "../actions/table.js";
 import type { InputOf, OutputOf } from "../schema/inferred.js";
 import {
@@ -154,6 +155,7 @@ const virtualServer = z.strictObject({
       "name.",
     "vault",
   ).optional(),
+  privatePaths,
   serverNames: z
     .array(
       servedName(
@@ -308,6 +310,7 @@ export const configSchema = z.strictObject({
   timeouts,
   maintenance,
   accessPolicies,
+  acceptedRisks,
   certificateAuthorities: z
     .array(certificateAuthority)
     .default([])
@@ -333,7 +336,7 @@ export const proxySettings = configSchema.omit({
 });
 /** The options of the construct: the other fields follow from its TLS material, and from the routes below it. */
 export const listenerOptions = listener.omit({ protocol: true });
-export const virtualServerOptions = virtualServer.omit({ routes: true });
+export const virtualServerOptions = virtualServer.omit({ routes: true, privatePaths: true });
 
 /** A valid config with every default filled in, frozen. */
 export type ProxyConfig = OutputOf<typeof configSchema>;
