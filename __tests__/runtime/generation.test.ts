@@ -2,6 +2,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
+import { NO_NEWS } from "../../src/runtime/rates/limitNews.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/processes/generation.js";
 import type { ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 import { isDone, ONLY_TIMEOUTS } from "../../testkit/fakeTimers.js";
@@ -90,6 +91,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
       heard: () => undefined,
     },
     pauses: () => ({ maintenance: [] }),
+    limits: { all: NO_NEWS, heard: () => undefined, gone: () => undefined },
     count: () => undefined,
     statusResponse: () => Promise.resolve(undefined),
     log: (level, message) => void lines.push(`${level} ${message}`),
