@@ -5,6 +5,7 @@ import {
   type RouteConfig,
   type VirtualServerConfig,
 } from "../../model/serving.js";
+import { hostNow } from "./hostClock.js";
 import type { LimitNews, LimitReport } from "./limitNews.js";
 import { isLimited, RouteLimits } from "./routeLimits.js";
 
@@ -44,6 +45,11 @@ export class Limits {
     return this.byRoute.get(route);
   }
 
+  /** Requests that count against `concurrencyMax` of their route. */
+  get running(): number {
+    return [...this.byRunning.values()].reduce((sum, one) => sum + one.runningCount, 0);
+  }
+
   /** What was counted since the last call; undefined if that is nothing. */
   report(): LimitReport | undefined {
     const used = told(this.byRate, (one) => one.used());
@@ -52,8 +58,8 @@ export class Limits {
   }
 
   /** Takes over what the workers have counted together; limits that this worker does not have are passed over. */
-  learn({ times, running }: LimitNews): void {
-    for (const [id, news] of Object.entries(times)) this.byRate.get(id)?.learnTimes(news);
+  learn({ times, running }: LimitNews, now = hostNow()): void {
+    for (const [id, news] of Object.entries(times)) this.byRate.get(id)?.learnTimes(news, now);
     for (const [id, news] of Object.entries(running)) this.byRunning.get(id)?.learnRunning(news);
   }
 }

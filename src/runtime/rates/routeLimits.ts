@@ -48,6 +48,11 @@ export class RouteLimits {
     this.running?.over(key);
   }
 
+  /** Requests that began and are not over. */
+  get runningCount(): number {
+    return this.running?.count ?? 0;
+  }
+
   /** Requests that were counted since the last call. */
   used(): UsedRequests {
     return this.rate?.used() ?? [];
@@ -58,7 +63,7 @@ export class RouteLimits {
     return this.running?.changed() ?? [];
   }
 
-  learnTimes(news: TimeNews, now = hostNow()): void {
+  learnTimes(news: TimeNews, now: number): void {
     this.rate?.learn(news, now);
   }
 
@@ -107,6 +112,10 @@ class Running {
   private readonly reported = new Map<string, number>();
 
   constructor(private readonly most: number) {}
+
+  get count(): number {
+    return [...this.own.values()].reduce((sum, count) => sum + count, 0);
+  }
 
   isFull(key: string): boolean {
     return (this.own.get(key) ?? 0) + (this.others.get(key) ?? 0) >= this.most;
