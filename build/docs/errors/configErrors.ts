@@ -434,7 +434,7 @@ export const CONFIG_ERRORS = {
   },
   "config.useless-limit": {
     means:
-      "`rateLimit` or `concurrencyMax` is set on a route with a redirect or a fixed response, which costs the proxy as little as a refusal does. See [limits.md](limits.md).",
+      "`rateLimit` or `concurrencyMax` is set on a route with a redirect or a fixed response, which costs the proxy as little as a refusal does. See [rates.md](rates.md).",
     example: withField("virtualServers[1].routes[0]", {
       name: "gone",
       path: "/gone",
@@ -444,8 +444,8 @@ export const CONFIG_ERRORS = {
   },
   "config.limit-stops-uploads": {
     means:
-      "The route takes uploads, and the limit is lower than the pace of one sync client. A client that gets 429 in the middle of an upload shows an error, or begins again. A route with `requestBodyBytesMax` of up to 1048576, or with `writes: \"never\"`, takes no uploads, and may have any limit. See [limits.md](limits.md).",
-    example: withField("virtualServers[0].routes[0].rateLimit", { requests: 5, perMs: 60_000 }),
+      'The route takes uploads, and the limit is lower than the pace of one sync client. A client that gets 429 in the middle of an upload shows an error, or begins again. A route with `requestBodyBytesMax` of up to 1048576, or with `writes: "never"`, takes no uploads, and may have any limit. See [rates.md](rates.md).',
+    example: withField("virtualServers[1].routes[0].rateLimit", { requests: 5, perMs: 60_000 }),
   },
   "config.everyone-allowed": {
     means:

@@ -7,24 +7,33 @@ const DAY_MS = 86_400_000;
 
 export const rateLimit = z
   .strictObject({
-    requests: z.int().min(1).max(1_000_000).meta({
-      description: "Requests of one client that are allowed in `perMs` on average.",
-      unit: "requests",
-      examples: [10],
-    }),
+    requests: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .meta({
+        description: "Requests of one client that are allowed in `perMs` on average.",
+        unit: "requests",
+        examples: [10],
+      }),
     perMs: z
       .int()
       .min(1)
       .max(DAY_MS)
       .default(1_000)
       .meta({ description: "Time that `requests` is about.", unit: "milliseconds" }),
-    burst: z.int().min(1).max(1_000_000).optional().meta({
-      description:
-        "Requests that a client may send at once after a pause; each allows one more after `perMs` divided by " +
-        "`requests`. Default: the value of `requests`.",
-      unit: "requests",
-      examples: [20],
-    }),
+    burst: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .meta({
+        description:
+          "Requests that a client may send at once after a pause; each allows one more after `perMs` divided by " +
+          "`requests`. Default: the value of `requests`.",
+        unit: "requests",
+        examples: [20],
+      }),
     ipv6Prefix: count(
       64,
       32,
