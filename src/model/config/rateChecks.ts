@@ -9,13 +9,27 @@ export const clientPrefix = ({ rateLimit: rate }: Pick<RouteConfig, "rateLimit">
 
 export const burstOf = ({ requests, burst }: RateLimitConfig): number => burst ?? requests;
 
-/** A limit as people say it; undefined if the route has none. */
+/** A rate as people say it. */
+export const rateText = (rate: RateLimitConfig | undefined): string =>
+  rate === undefined
+    ? "no limit"
+    : `${rate.requests} requests in ${rate.perMs} ms, ${burstOf(rate)} at once, IPv6 by /${rate.ipv6Prefix}`;
+
+/** Whether a client may ask for more than before. */
+export function allowsMore(was: RateLimitConfig | undefined, is: RateLimitConfig | undefined): boolean {
+  if (was === undefined || is === undefined) return is !== was && was !== undefined;
+  return (
+    is.requests * was.perMs > was.requests * is.perMs ||
+    burstOf(is) > burstOf(was) ||
+    is.ipv6Prefix > was.ipv6Prefix
+  );
+}
+
+/** The limits of a route as people say them; undefined if the route has none. */
 export function limitText(route: Pick<RouteConfig, "rateLimit" | "concurrencyMax">): string | undefined {
   const { rateLimit: rate, concurrencyMax: most } = route;
   const parts = [
-    ...(rate === undefined
-      ? []
-      : [`${rate.requests} requests in ${rate.perMs} ms, ${burstOf(rate)} of them at once`]),
+    ...(rate === undefined ? [] : [rateText(rate)]),
     ...(most === undefined ? [] : [`${most} in progress`]),
   ];
   return parts.length === 0 ? undefined : `one client may have ${parts.join("; ")}; more get 429`;
@@ -56,7 +70,7 @@ function rateOfUploads(path: string, rate: RateLimitConfig): Problem[] {
   return [
     tooLow(
       path,
-      `${requests} requests in ${perMs} ms, ${burstOf(rate)} at once`,
+      rateText(rate),
       `at least ${UPLOADS_PER_SECOND} requests a second, and a \`burst\` of ${UPLOADS_BURST}`,
     ),
   ];
