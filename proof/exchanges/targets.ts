@@ -66,6 +66,8 @@ export function routeOf(lane: number, to: Target, folder: string): RouteInput {
   const route = {
     name: `${letter}${lane}`,
     path: `/${letter}${lane}`,
+    // Nobody has so many; each is counted in and out.
+    ...(responder === "proxy" ? {} : { concurrencyMax: 100_000 }),
     ...(bodyBytesMax === undefined ? {} : { requestBodyBytesMax: bodyBytesMax }),
     ...(bodyTimeoutMs === undefined ? {} : { requestBodyTimeoutMs: bodyTimeoutMs }),
   };
