@@ -1,6 +1,6 @@
 import { parseConfig } from "../../src/model/index.js";
 import { RouteLimits } from "../../src/runtime/rates/routeLimits.js";
-import { Limits } from "../../src/runtime/rates/limits.js";
+import { ClientLimits } from "../../src/runtime/rates/clientLimits.js";
 import { SharedLimits } from "../../src/runtime/rates/sharedLimits.js";
 import { Random } from "../../testkit/random.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
@@ -62,16 +62,16 @@ function workersOf(count: number, route: object) {
   );
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const { value: config } = parsed;
-  const shared = new SharedLimits<Limits>(() => 0);
+  const shared = new SharedLimits<ClientLimits>(() => 0);
   shared.add(config);
-  const workers = Array.from({ length: count }, () => new Limits(config));
-  const report = (worker: Limits, now = 0): void => {
+  const workers = Array.from({ length: count }, () => new ClientLimits(config));
+  const report = (worker: ClientLimits, now = 0): void => {
     const made = worker.report();
     if (made === undefined) return;
     const newsFor = shared.heard(worker, JSON.parse(JSON.stringify(made)) as typeof made);
     for (const one of workers) one.learn(JSON.parse(JSON.stringify(newsFor(one))) as never, now);
   };
-  const of = (worker: Limits): RouteLimits => worker.of(config.virtualServers[0]!.routes[0]!)!;
+  const of = (worker: ClientLimits): RouteLimits => worker.of(config.virtualServers[0]!.routes[0]!)!;
   return { workers, report, of, shared, config };
 }
 
@@ -112,7 +112,7 @@ test("a steady client that keeps to the limit is never refused, whichever worker
 
 test("requests in progress count in all workers, until they are over or their worker is gone", () => {
   const { workers, report, of, shared } = workersOf(2, { concurrencyMax: 2 });
-  const [one, two] = workers as [Limits, Limits];
+  const [one, two] = workers as [ClientLimits, ClientLimits];
   const keys = [of(one).begin("192.0.2.1"), of(one).begin("192.0.2.1")] as string[];
   report(one);
   expect(of(two).begin("192.0.2.1")).toMatchObject({ limit: "concurrencyMax" });
@@ -132,12 +132,12 @@ test("a worker that starts begins with all counts, and with those of a limit tha
   });
   of(workers[0]!).begin("192.0.2.1");
   report(workers[0]!);
-  const next = new Limits(config);
+  const next = new ClientLimits(config);
   next.learn(shared.all);
   expect(of(next).begin("192.0.2.1")).toMatchObject({ limit: "concurrencyMax" });
   of(workers[0]!).over("192.0.2.1");
   report(workers[0]!);
-  const last = new Limits(config);
+  const last = new ClientLimits(config);
   last.learn(shared.all);
   expect(of(last).begin("192.0.2.1")).toMatchObject({ limit: "rateLimit" });
   expect(of(last).begin("192.0.2.2")).toBe("192.0.2.2");

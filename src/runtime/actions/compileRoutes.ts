@@ -24,7 +24,7 @@ import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
-import { Limits } from "../rates/limits.js";
+import { ClientLimits } from "../rates/clientLimits.js";
 import type { AskStatus } from "../status/asked.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
@@ -41,7 +41,7 @@ export interface CompiledRoutes extends WorkerContext {
   /** From now on these files of access policies have these contents. */
   setAccessLists(lists: AccessLists): void;
   /** How much each client may ask of routes. */
-  readonly limits: Limits;
+  readonly limits: ClientLimits;
   /** Closes idle upstream connections now and the others after their responses. */
   close(): void;
   /** The holdings of all pools together. */
@@ -97,7 +97,7 @@ export function compileRoutes(
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
-  const limits = new Limits(config);
+  const limits = new ClientLimits(config);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);

@@ -3,7 +3,7 @@ import { clientKey } from "./clientKey.js";
 import { ClientTable } from "./clientTable.js";
 import { hostNow } from "./hostClock.js";
 import type { RunningNews, TimeNews, UsedRequests } from "./limitNews.js";
-import { Pace } from "./pace.js";
+import { RequestRate } from "./requestRate.js";
 
 /** Why a request of a client is one too many. */
 export interface LimitRefusal {
@@ -26,7 +26,7 @@ export class RouteLimits {
 
   constructor({ rateLimit, concurrencyMax, ...route }: LimitedRoute) {
     this.prefix = clientPrefix({ ...route, rateLimit });
-    this.rate = rateLimit && new Rate(new Pace(rateLimit));
+    this.rate = rateLimit && new Rate(new RequestRate(rateLimit));
     this.running = concurrencyMax === undefined ? undefined : new Running(concurrencyMax);
   }
 
@@ -80,7 +80,7 @@ class Rate {
   /** When the first request since the last report came, and how many have come. */
   private fresh = new Map<string, { readonly first: number; count: number }>();
 
-  constructor(private readonly pace: Pace) {}
+  constructor(private readonly pace: RequestRate) {}
 
   /** @returns how long the client has to wait; 0 if the request is allowed, and counted */
   take(key: string, now: number): number {

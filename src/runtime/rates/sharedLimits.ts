@@ -2,13 +2,13 @@ import type { ProxyConfig } from "../../model/serving.js";
 import { ClientTable } from "./clientTable.js";
 import { hostNow } from "./hostClock.js";
 import type { LimitNews, LimitReport, RunningNews, TimeNews } from "./limitNews.js";
-import { rateId, runningId } from "./limits.js";
-import { Pace } from "./pace.js";
+import { rateId, runningId } from "./clientLimits.js";
+import { RequestRate } from "./requestRate.js";
 import { setCount } from "./routeLimits.js";
 
 /** Puts the counts of all workers together; the master's. A worker of the next config begins with them. */
 export class SharedLimits<Worker extends object> {
-  private readonly rates = new Map<string, { readonly pace: Pace; readonly table: ClientTable }>();
+  private readonly rates = new Map<string, { readonly pace: RequestRate; readonly table: ClientTable }>();
   private readonly running = new Map<string, RunningOf<Worker>>();
 
   /** @param now the host's clock */
@@ -20,7 +20,7 @@ export class SharedLimits<Worker extends object> {
       for (const route of server.routes) {
         const [rate, running] = [rateId(server, route), runningId(server, route)];
         if (rate !== undefined && !this.rates.has(rate))
-          this.rates.set(rate, { pace: new Pace(route.rateLimit!), table: new ClientTable() });
+          this.rates.set(rate, { pace: new RequestRate(route.rateLimit!), table: new ClientTable() });
         if (running !== undefined && !this.running.has(running)) this.running.set(running, new RunningOf());
       }
     }
@@ -52,7 +52,7 @@ export class SharedLimits<Worker extends object> {
     return (other) => ({ times, running: this.othersOf(other, changed) });
   }
 
-  /** Its requests are over. @returns what each worker should know now */
+  /** Forgets a worker, whose requests are over. @returns what each worker should know now */
   gone(worker: Worker): (other: Worker) => LimitNews {
     const changed = [...this.running].map(([id, one]) => [id, one.forget(worker)] as const);
     return (other) => ({ times: {}, running: this.othersOf(other, changed) });

@@ -23,7 +23,7 @@ export function runningId(server: VirtualServerConfig, route: RouteConfig): stri
 }
 
 /** The limits of all routes in a worker. */
-export class Limits {
+export class ClientLimits {
   private readonly byRoute = new Map<RouteConfig, RouteLimits>();
   private readonly byRate = new Map<string, RouteLimits>();
   private readonly byRunning = new Map<string, RouteLimits>();

@@ -4,7 +4,7 @@ import { burstOf, type RateLimitConfig } from "../../model/serving.js";
  * The generic cell rate algorithm (ITU-T I.371, annex A): one time for a client, at which all its requests would be done if
  * each took its share of `perMs`. A request is allowed unless that is too far ahead.
  */
-export class Pace {
+export class RequestRate {
   /** How much later each request makes the time. */
   readonly shareMs: number;
   private readonly aheadMs: number;
