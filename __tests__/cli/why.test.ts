@@ -158,7 +158,7 @@ test("one too many of its client", async () => {
   const { out } = await portico("why", headers["x-request-id"]!, "--config", save(shared, routes));
   const may = "1 requests in 60000 ms, 1 at once, IPv6 by /64; 7 in progress; more get 429";
   expect(out).toContain(`  limit             one client may have ${may}`);
-  expect(out).toContain("the client exceeds the route's `rateLimit` or `concurrencyMax`");
+  expect(out).toContain("`rateLimit` or `concurrencyMax` refuses the client");
 });
 
 test("one of Windows, before it maps a drive", async () => {

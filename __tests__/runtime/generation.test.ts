@@ -129,7 +129,7 @@ test("workers get what they need, and those that start later what is newest", as
   const { loaded, ...rest } = sent(first)[0]!;
   expect(rest).toEqual({
     ...{ type: "start", fds: { a: 4, b: 5, c: 4 }, ticketKeys: "keys", challenges: [] },
-    ...{ serverOrders: {}, pauses: { maintenance: [] }, logToStderr: false, without: [] },
+    ...{ serverOrders: {}, limits: NO_NEWS, pauses: { maintenance: [] }, logToStderr: false, without: [] },
   });
   expect(loaded).toMatchObject({ tls: { one: { certificates: [CERTIFICATE] } } });
   generation.broadcast({ type: "ticketKeys", ticketKeys: "newer" });
