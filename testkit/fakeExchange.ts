@@ -225,6 +225,7 @@ export function fakeRoute(config: Partial<RouteConfig>, errors: LoggedError[] = 
     server: SERVER as VirtualServerConfig,
     action: { handle: () => undefined },
     guard: undefined,
+    limits: undefined,
     responseFields: undefined,
     accessLog: { write: () => undefined },
     errorLog: { write: (level, message) => void errors.push({ level, message }) },

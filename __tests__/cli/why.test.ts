@@ -159,6 +159,22 @@ test("one that the upstream was not asked for", async () => {
   expect(out).toContain("upstream\n  web, but no server got the request\n");
 });
 
+test("one too many of its client", async () => {
+  const shared = await parts();
+  const limits = { requestBodyBytesMax: 2, rateLimit: { requests: 1, perMs: 60_000 }, concurrencyMax: 7 };
+  const routes = ROUTES.map((one) => (one.action.type === "proxy" ? { ...one, ...limits } : one));
+  const front = await startEveryProtocol({ routes, config: shared });
+  const ask = () => exchange(front.plainPort, "GET /web/a HTTP/1.1\r\nHost: x.a.example\r\n\r\n");
+  await ask();
+  const { status, headers } = await ask();
+  await front.close();
+  expect(status).toBe(429);
+  const { out } = await portico("why", headers["x-request-id"]!, "--config", save(shared, routes));
+  const may = "1 requests in 60000 ms, 1 at once, IPv6 by /64; 7 in progress; more get 429";
+  expect(out).toContain(`  limit             one client may have ${may}`);
+  expect(out).toContain("`rateLimit` or `concurrencyMax` refuses the client");
+});
+
 test("one of Windows, before it maps a drive", async () => {
   const shared = await parts();
   const server = { name: "application", serverNames: ["_"], default: true, listeners: ["http", "https"] };

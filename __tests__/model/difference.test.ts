@@ -266,6 +266,35 @@ const CASES: readonly Case[] = [
     "virtualServers[0].routes[0].requestBodyBytesMax",
     { old: "1000", new: "no limit" },
   ],
+  [
+    "limit.raised",
+    { route: { concurrencyMax: 50 } },
+    {},
+    "virtualServers[0].routes[0].concurrencyMax",
+    { old: "50", new: "no limit" },
+  ],
+  [
+    "limit.raised",
+    { route: { rateLimit: { requests: 100 } } },
+    { route: { rateLimit: { requests: 100, perMs: 999 } } },
+    "virtualServers[0].routes[0].rateLimit",
+    {
+      old: "100 requests in 1000 ms, 100 at once, IPv6 by /64",
+      new: "100 requests in 999 ms, 100 at once, IPv6 by /64",
+    },
+  ],
+  [
+    "limit.raised",
+    { route: { rateLimit: { requests: 100, burst: 200 } } },
+    { route: { rateLimit: { requests: 100, burst: 201 } } },
+    "virtualServers[0].routes[0].rateLimit",
+  ],
+  [
+    "limit.raised",
+    { route: { rateLimit: { requests: 100, ipv6Prefix: 56 } } },
+    { route: { rateLimit: { requests: 100 } } },
+    "virtualServers[0].routes[0].rateLimit",
+  ],
   ["limit.raised", {}, { top: { limits: { headerCountMax: 300 } } }, "limits.headerCountMax"],
   ["limit.raised", {}, { upstream: { clientSharePercent: 100 } }, "upstreams[0].clientSharePercent"],
   [

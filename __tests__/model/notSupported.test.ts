@@ -72,7 +72,7 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
       "auth users realm htpasswd",
   ],
   ["access by country", "geo geoip"],
-  ["limits of requests or bytes per second", "limit_req limit_rate limit_conn rate_limit rateLimit throttle"],
+  ["limits of bytes per second", "limit_rate limitRate throttle bandwidth"],
   [
     "replacement of an upstream's error pages",
     "proxy_intercept_errors intercept_errors handle_errors errorfile errors",

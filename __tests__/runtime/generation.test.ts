@@ -2,6 +2,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
+import { NO_NEWS } from "../../src/runtime/rates/limitNews.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/processes/generation.js";
 import type { ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 import { isDone, ONLY_TIMEOUTS } from "../../testkit/fakeTimers.js";
@@ -90,6 +91,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
       heard: () => undefined,
     },
     pauses: () => ({ maintenance: [] }),
+    limits: { all: NO_NEWS, heard: () => undefined, gone: () => undefined },
     count: () => undefined,
     statusResponse: () => Promise.resolve(undefined),
     log: (level, message) => void lines.push(`${level} ${message}`),
@@ -127,7 +129,7 @@ test("workers get what they need, and those that start later what is newest", as
   const { loaded, ...rest } = sent(first)[0]!;
   expect(rest).toEqual({
     ...{ type: "start", fds: { a: 4, b: 5, c: 4 }, ticketKeys: "keys", challenges: [] },
-    ...{ serverOrders: {}, pauses: { maintenance: [] }, logToStderr: false, without: [] },
+    ...{ serverOrders: {}, limits: NO_NEWS, pauses: { maintenance: [] }, logToStderr: false, without: [] },
   });
   expect(loaded).toMatchObject({ tls: { one: { certificates: [CERTIFICATE] } } });
   generation.broadcast({ type: "ticketKeys", ticketKeys: "newer" });

@@ -89,6 +89,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "counting",
     "sockets",
     "codec",
+    "rates",
     "exchange",
     "dispatch",
     "tls",

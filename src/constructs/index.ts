@@ -210,7 +210,7 @@ export {
   type HstsOptions,
   type ResponseHeaders,
 } from "./proxy/responseHeaders.js";
-export { Route, type RouteProps, type RouteChanges } from "./proxy/route.js";
+export { type RateLimit, Route, type RouteProps, type RouteChanges } from "./proxy/route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
 export type { SelfSignedOptions } from "./proxy/selfSignedOptions.js";
 export { SystemdUnit, type SystemdUnitProps } from "./host/systemdUnit.js";

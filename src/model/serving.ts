@@ -31,6 +31,7 @@ export * from "./net/hopByHop.js";
 export { CUT_MARK, onePiece } from "./text/onePiece.js";
 export * from "./text/problem.js";
 export * from "./refusals.js";
+export { burstOf, clientPrefix, type RateLimitConfig } from "./config/rateChecks.js";
 export { Router, RouteTable, isWrite } from "./config/router.js";
 export * from "./config/windowsDrives.js";
 export * from "./net/serverName.js";

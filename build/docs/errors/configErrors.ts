@@ -432,6 +432,21 @@ export const CONFIG_ERRORS = {
     means: "The access policy lets every client in, and so has no effect. See [access.md](access.md).",
     example: withField("accessPolicies", { site: { refusal: 404 } }),
   },
+  "config.useless-limit": {
+    means:
+      "`rateLimit` or `concurrencyMax` is set on a route with a redirect or a fixed response, which costs the proxy as little as a refusal does. See [rates.md](rates.md).",
+    example: withField("virtualServers[1].routes[0]", {
+      name: "gone",
+      path: "/gone",
+      action: { type: "respond", status: 410 },
+      concurrencyMax: 8,
+    }),
+  },
+  "config.limit-stops-uploads": {
+    means:
+      'The route takes uploads, and the limit is lower than the pace of one sync client. A client that gets 429 in the middle of an upload shows an error, or begins again. A route with `requestBodyBytesMax` of up to 1048576, or with `writes: "never"`, takes no uploads, and may have any limit. See [rates.md](rates.md).',
+    example: withField("virtualServers[1].routes[0].rateLimit", { requests: 5, perMs: 60_000 }),
+  },
   "config.everyone-allowed": {
     means:
       "`maintenance.allow` lists the clients that a maintenance does not keep out, and `allow` of the action `status` lists the clients that may see the status page. A range that matches every address would make the list useless.",

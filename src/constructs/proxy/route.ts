@@ -1,5 +1,6 @@
 import { Construct, type IConstruct } from "constructs";
 import { route } from "../../model/config/config.js";
+import type { rateLimit } from "../../model/config/rates.js";
 import type { InputOf } from "../../model/schema/inferred.js";
 import {
   ACCESS,
@@ -174,6 +175,9 @@ const urlProblems = (path: string, { url }: Partial<Action> = {}): Problem[] =>
 const removedUpstream = (path: string, { upstream }: Partial<Action> = {}): Problem[] =>
   removedProblems(upstream, `${path}.action.upstream`, "used");
 
+/** How many requests one client may send; further requests get 429. */
+export interface RateLimit extends InputOf<typeof rateLimit> {}
+
 /** The requests of a route, and the action that handles the requests. */
 export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action" | "access"> {
   /** The action that handles the requests. */
@@ -190,6 +194,7 @@ export interface RouteProps extends Omit<InputOf<typeof route>, "name" | "action
    * @default - what the application's manual closes; else the policy of the site, or of the front end; else everyone
    */
   readonly access?: AccessOption;
+  readonly rateLimit?: RateLimit;
   readonly accessLog?: "off" | AccessLogFile | AccessLogStream;
   readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
   /**

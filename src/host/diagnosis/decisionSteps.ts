@@ -7,6 +7,7 @@ import {
   RouteTable,
   type Scheme,
 } from "../../model/index.js";
+import { limitText } from "../../model/config/rateChecks.js";
 import { type Decision, decide, type RouteMatch, RequestMatcher } from "../../model/decision.js";
 
 /** A rule for a request, and its result. */
@@ -57,6 +58,8 @@ export function decisionSteps(
   steps.push(...routeSteps(match));
   if (route !== undefined) {
     steps.push(...accessSteps(match, request));
+    const limit = limitText(route);
+    if (limit !== undefined) steps.push(step("limit", limit));
     const { requestBodyBytesMax: max } = route;
     if (max > 0)
       steps.push(

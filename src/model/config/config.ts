@@ -21,6 +21,7 @@ import { hsts, responseHeaders } from "../schema/responseHeaders.js";
 import { errorPages } from "./errorPages.js";
 import { notifications } from "./notifications.js";
 import { accessLog, errorLog, logs } from "./logs.js";
+import { concurrencyMax, rateLimit } from "./rates.js";
 import { maintenance, pauseResponse, writes } from "./pauses.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 import { upstream } from "./upstream.js";
@@ -106,6 +107,8 @@ export const route = z.strictObject({
   ),
   writes,
   access,
+  rateLimit: rateLimit.optional(),
+  concurrencyMax,
   responseHeaders,
   accessLog: accessLog
     .optional()

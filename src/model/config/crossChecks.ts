@@ -16,6 +16,7 @@ import { meaningProblems } from "./meaningChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../text/problem.js";
 import { ownListenerProblems } from "./ownListeners.js";
+import { rateProblems } from "./rateChecks.js";
 import { listenerLedTo, ownNames, Router } from "./router.js";
 import { CATCH_ALL } from "../net/serverName.js";
 import { normalisePath } from "../net/target.js";
@@ -42,6 +43,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...errorPageProblems(config),
     ...trustProblems(config),
     ...accessProblems(config),
+    ...rateProblems(config),
     ...upstreamProblems(config),
     ...notificationProblems(config),
     ...placeholderProblems(config),

@@ -76,8 +76,8 @@ export const ERROR_TOKENS = {
   },
   http_request_denied: {
     message:
-      "the route's `access` does not let the client in, or `portico maintenance` or `portico quiesce` refuses such requests at present",
-    fix: "add the client to `allow` of the policy that the log names; end a maintenance with `portico maintenance off`",
+      "the route's `access`, `rateLimit` or `concurrencyMax` refuses the client, or `portico maintenance` or `portico quiesce` refuses such requests at present",
+    fix: "add the client to `allow` of the policy, or raise the limit, that the log names; end a maintenance with `portico maintenance off`",
   },
   http_response_incomplete: {
     message: "the upstream's response ended before it was complete",

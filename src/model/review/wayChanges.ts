@@ -1,4 +1,12 @@
-import { isLoopback, serversOf, type UpstreamConfig, upstreamAddress, upstreamScheme } from "../index.js";
+import {
+  isLoopback,
+  type RouteConfig,
+  serversOf,
+  type UpstreamConfig,
+  upstreamAddress,
+  upstreamScheme,
+} from "../index.js";
+import { allowsMore, rateText } from "../config/rateChecks.js";
 import { printableValue } from "../text/printable.js";
 import type { ReviewChange } from "./findings.js";
 import { accessChanges } from "./accessChanges.js";
@@ -43,7 +51,10 @@ function compared(was: KnownWay, is: KnownWay, before: Reach, after: Reach): rea
       : [{ id, place, old: said(was, sameText), new: said(is, sameText) } as const]),
     ...writable(was, is),
     ...(leadsInside(was) && leadsInside(is)
-      ? raised(was.route, is.route, place, LIMITS, ["requestBodyBytesMax"])
+      ? [
+          ...raised(was.route, is.route, place, LIMITS, ["requestBodyBytesMax"]),
+          ...clientLimits(was.route, is.route, place),
+        ]
       : []),
     ...(leadsInside(was) || leadsInside(is) ? responseFieldChanges(was, is) : []),
     ...symlinks(was, is),
@@ -55,6 +66,19 @@ function compared(was: KnownWay, is: KnownWay, before: Reach, after: Reach): rea
 }
 
 const LIMITS = ["requestBodyBytesMax", "requestBodyTimeoutMs", "sendTimeoutMs"] as const;
+
+/** How much more one client may ask. */
+function clientLimits(was: RouteConfig, is: RouteConfig, place: string): readonly ReviewChange[] {
+  const [old, now] = [was, is].map(({ concurrencyMax = 0 }) => ({ concurrencyMax })) as [AtOnce, AtOnce];
+  const atOnce = raised(old, now, place, ["concurrencyMax"], ["concurrencyMax"]);
+  if (!allowsMore(was.rateLimit, is.rateLimit)) return atOnce;
+  const [from, to] = [rateText(was.rateLimit), rateText(is.rateLimit)];
+  return [...atOnce, { id: "limit.raised", place: `${place}.rateLimit`, old: from, new: to }];
+}
+
+interface AtOnce {
+  readonly concurrencyMax: number;
+}
 
 const WRITES = { nothing: "", byMethod: ", writes by method", always: ", writes always" };
 const said = ({ lead, route }: WayIn, detailed = false): string =>

@@ -68,11 +68,11 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     names: ["geo", "geoip"],
   },
   {
-    what: "limits of requests or bytes per second",
+    what: "limits of bytes per second",
     instead:
-      "`connectionsPerClientMax` and other fields of `limits` bound what a client holds, and `clientSharePercent` bounds its " +
-      "share of an upstream; limit rates in the application.",
-    names: ["limitReq", "limitRate", "limitConn", "rateLimit", "throttle"],
+      "`rateLimit` and `concurrencyMax` of a route bound the requests of a client, and `clientSharePercent` bounds its " +
+      "share of an upstream; limit bytes in the application.",
+    names: ["limitRate", "throttle", "bandwidth"],
   },
   {
     what: "replacement of an upstream's error pages",

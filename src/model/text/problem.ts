@@ -56,6 +56,9 @@ export const PROBLEM_CODES = {
   "config.hsts-self-signed":
     "Use a certificate that browsers trust. If every client trusts this one, set `force: true`.",
   "config.access-without-rule": "Add `allow`, `deny` or `denyFile`, or remove the policy.",
+  "config.useless-limit": "Remove the limit, or set it on the route that leads to the application.",
+  "config.limit-stops-uploads":
+    "Raise the limit. On a route that takes no uploads, such as a login, set `requestBodyBytesMax` to at most 1048576.",
   "config.everyone-allowed": "List the addresses of the administrators only.",
   "config.everyone-trusted":
     "List the addresses of the proxies in front of this one. If only these proxies can connect, set `trustEveryone: true`.",

@@ -105,6 +105,13 @@ export const SYNONYMS: readonly Synonym[] = [
     of: "a route",
     note: 'In a stack: `access: { allow: ["10.0.0.0/8"] }` of a front end, a site or a route.',
   },
+  {
+    names: ["limitReq", "rateLimits", "rateLimiting", "requestsPerSecond", "inFlightReq"],
+    field: "rateLimit",
+    of: "a route",
+    note: "`requests` in `perMs` milliseconds for each client, and `burst` at once.",
+  },
+  { names: ["limitConn", "concurrency", "maxConcurrency"], field: "concurrencyMax", of: "a route" },
   { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
   {
     names: ["anonymize", "anonymizeIp", "maskIp", "ipMask"],

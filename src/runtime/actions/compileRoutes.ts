@@ -24,6 +24,7 @@ import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
 import type { LogFiles } from "../logs/logFiles.js";
+import { ClientLimits } from "../rates/clientLimits.js";
 import type { AskStatus } from "../status/asked.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
@@ -39,6 +40,8 @@ import {
 export interface CompiledRoutes extends WorkerContext {
   /** From now on these files of access policies have these contents. */
   setAccessLists(lists: AccessLists): void;
+  /** How much each client may ask of routes. */
+  readonly limits: ClientLimits;
   /** Closes idle upstream connections now and the others after their responses. */
   close(): void;
   /** The holdings of all pools together. */
@@ -94,6 +97,7 @@ export function compileRoutes(
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
+  const limits = new ClientLimits(config);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -108,6 +112,7 @@ export function compileRoutes(
         server,
         action,
         guard: guards.of(route),
+        limits: limits.of(route),
         responseFields: compileResponseFields(server, route, idField),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
@@ -122,6 +127,7 @@ export function compileRoutes(
     showsTlsGroup: logs.showsTlsGroup,
     dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts),
     counts,
+    limits,
     trusted: withinRanges(config.trustedProxies),
     pools,
     setAccessLists: (lists) => guards.setLists(lists),

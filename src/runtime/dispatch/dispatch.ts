@@ -11,6 +11,7 @@ import {
 import { refusesAccess } from "./access.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondFailure } from "./errorPages.js";
+import { isOneTooMany } from "./limits.js";
 import { Pauses } from "./pauses.js";
 import { RequestIds } from "./requestId.js";
 import { reasonPhrase } from "./reasonPhrases.js";
@@ -93,6 +94,7 @@ export class Dispatcher {
     if (asksForDrives(exchange.server, request)) return respondDrives(exchange);
     if (route === undefined) return respondFailure(exchange, "destination_not_found", 404);
     if (this.pauses.active && this.pauses.refuses(exchange, route)) return;
+    if (route.limits !== undefined && isOneTooMany(exchange, route.limits)) return;
     if (isBodyTooLong(request.bodyLength, route.config.requestBodyBytesMax))
       return respondFailure(exchange, "http_request_error", 413);
     route.action.handle(exchange);
@@ -112,6 +114,7 @@ export class Dispatcher {
 
   /** Called exactly once when an exchange is over, however it ended; counts it and writes its access log line. */
   finished(exchange: LoggedExchange): void {
+    if (exchange.countedAs !== undefined) exchange.route!.limits!.over(exchange.countedAs);
     this.countsOf(exchange).over(exchange, performance.now());
     const log = exchange.route === undefined ? this.mainAccess : exchange.route.accessLog;
     log.write(exchange);

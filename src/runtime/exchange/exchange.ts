@@ -9,6 +9,7 @@ import type {
 import type { LoggedRequest, RequestHead } from "../codec/request.js";
 import type { ResponseFieldsByScheme } from "./responseFields.js";
 import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
+import type { LimitRefusal, RouteLimits } from "../rates/routeLimits.js";
 import type { Guarded } from "../sockets/guarded.js";
 import type { Memory } from "../sockets/memory.js";
 
@@ -121,6 +122,11 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
 
   /** Why the client may not come in, if so. */
   accessRefusal?: AccessRefusal | undefined;
+
+  /** The client that it was counted for, by the limits of its route. */
+  countedAs?: string | undefined;
+  /** The limit of its route that refused it. */
+  exceeds?: LimitRefusal["limit"] | undefined;
 }
 
 /**
@@ -235,6 +241,8 @@ export interface RouteRuntime {
   readonly action: RouteAction;
   /** Judges the clients; undefined if everyone may come in. */
   readonly guard: RouteGuard | undefined;
+  /** Limits of what one client may ask of it; undefined if there are none. */
+  readonly limits: RouteLimits | undefined;
   /** Rules of the config for fields of its responses; undefined if there are none. */
   readonly responseFields: ResponseFieldsByScheme | undefined;
   readonly accessLog: AccessLog;

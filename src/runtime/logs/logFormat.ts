@@ -66,6 +66,7 @@ export function jsonLine(exchange: LoggedExchange, shown: ShownClient = asItIs):
     `,"listener":${json(client.listener)}${placeFields(exchange)}` +
     `,"referer":${jsonOrNull(fields.referer && loggedQuery(fields.referer, query))},"user_agent":${jsonOrNull(fields.userAgent)}` +
     (exchange.accessRefusal === undefined ? "" : `,"access":${json(refusalText(exchange.accessRefusal))}`) +
+    (exchange.exceeds === undefined ? "" : `,"limit":"${exchange.exceeds}"`) +
     (exchange.requestId === undefined ? "" : `,"request_id":"${exchange.requestId}"`) +
     `${traceFields(exchange, tookMs)}}\n`
   );

@@ -15,6 +15,7 @@ import type { MasterOptions } from "./masterOptions.js";
 import { MasterSockets } from "./masterSockets.js";
 import { CertificateManager } from "./served/certificateManager.js";
 import { ServedCounts } from "./served/servedCounts.js";
+import { ServedLimits } from "./served/servedLimits.js";
 import { type NotifyingMaster, ServedNotifications } from "./served/servedNotifications.js";
 import { ServedOverview } from "./served/servedOverview.js";
 import { ServedPauses } from "./served/servedPauses.js";
@@ -54,6 +55,7 @@ export class Master implements ReplaceableMaster {
   readonly certificates: CertificateManager;
   readonly upstreams: ServedUpstreams;
   readonly pauses: ServedPauses;
+  private readonly limits: ServedLimits;
   readonly counts: ServedCounts;
   readonly notifications: ServedNotifications;
   readonly overview: ServedOverview;
@@ -96,6 +98,7 @@ export class Master implements ReplaceableMaster {
     this.upstreams = new ServedUpstreams(host, this.logs);
     this.counts = new ServedCounts({ ...host, certificates, upstreams: this.upstreams });
     this.pauses = new ServedPauses(options.control, host, this.logs);
+    this.limits = new ServedLimits(supervised);
     this.notifications = new ServedNotifications(
       options.control,
       options.acmeDirectory,
@@ -322,6 +325,7 @@ export class Master implements ReplaceableMaster {
       challenges: this.supervised.challenges,
       upstreams: this.upstreams,
       pauses: () => this.pauses.order,
+      limits: this.limits,
       statusResponse: (asked) => this.overview.respond(asked),
       logToStderr: this.options.logToStderr === true,
       count: (counts) => this.counts.add(counts),
@@ -332,16 +336,19 @@ export class Master implements ReplaceableMaster {
       },
     });
     this.supervised.add(next);
+    this.limits.add(config);
     await this.upstreams.lookUp(config);
     const problems = await next.start();
     if (problems.length > 0) {
       await this.sockets.keepOnly(this.loaded?.config, this.service.isMain);
+      if (this.loaded !== undefined) this.limits.keepOnly(this.loaded.config);
       return problems;
     }
     const previous = this.current;
     this.current = next;
     this.loaded = loaded;
     this.generation += 1;
+    this.limits.keepOnly(config);
     await this.upstreams.keepOnly(config);
     await this.sockets.keepOnly(config, this.service.isMain);
     // A user who asked for the reload may connect as soon as there is a response, and expects the new config.

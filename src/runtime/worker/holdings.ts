@@ -28,6 +28,8 @@ export interface Holdings {
   readonly upstreamConnectionsInUse: number;
   /** Requests that wait until a connection to their upstream is free. */
   readonly queuedRequests: number;
+  /** Requests that count against `concurrencyMax` of their route. */
+  readonly limitedRequests: number;
   /** Files that are open to be sent. */
   readonly openFiles: number;
   /** Pieces of reused memory that wait to be written (`sockets/memory.ts`). */
@@ -55,7 +57,7 @@ export interface WorkerHoldings {
 export interface Holders {
   readonly gate: Pick<Holdings, "clientConnections" | "clients">;
   readonly http2: { readonly streams: number; readonly windows: { readonly lent: number } };
-  readonly routes: { holdings(): UpstreamHoldings };
+  readonly routes: { holdings(): UpstreamHoldings; readonly limits: { readonly running: number } };
 }
 
 type UpstreamHoldings = Pick<Holdings, "upstreamConnections" | "upstreamConnectionsInUse" | "queuedRequests">;
@@ -72,6 +74,7 @@ export function holdingsOf({ gate, http2, routes }: Holders): Holdings {
     bytesForNobody,
     http2Streams: http2.streams,
     ...routes.holdings(),
+    limitedRequests: routes.limits.running,
     openFiles: filesOpened - filesClosed,
     keptPieces: keptPieces(),
     lentBytes: lentBytes(),

@@ -6,6 +6,7 @@ import type { AskedStatus, StatusResponse } from "../status/asked.js";
 import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
 import type { Renewal } from "../load/renewal.js";
+import type { LimitNews, LimitReport } from "../rates/limitNews.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { Holdings } from "./holdings.js";
@@ -32,6 +33,8 @@ export type MasterMessage =
   | { readonly type: "servers"; readonly orders: ServerOrders; readonly turn: number }
   /** Refuse these requests, and no others, from now on; then report about requests in progress. */
   | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
+  /** What clients have asked of routes with limits, by all workers together. */
+  | { readonly type: "limits"; readonly news: LimitNews }
   /** Send your requests in progress. */
   | { readonly type: "transfers"; readonly turn: number }
   /** The response to `status` of that turn; undefined if the master has none. */
@@ -50,6 +53,8 @@ export interface StartMessage {
   readonly serverOrders: ServerOrders;
   /** The current pause order. */
   readonly pauses: PauseOrder;
+  /** What clients have asked of routes with limits so far. */
+  readonly limits: LimitNews;
   readonly logToStderr: boolean;
   /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];
@@ -67,6 +72,8 @@ export type WorkerMessage =
   | { readonly type: "servers"; readonly turn: number; readonly seen: SeenServers }
   /** What it found out about outages; the other workers learn it by the next `servers`. */
   | { readonly type: "outages"; readonly news: readonly OutageNews[] }
+  /** What clients have asked of routes with limits since the last report. */
+  | { readonly type: "limits"; readonly report: LimitReport }
   | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses }
   | { readonly type: "transfers"; readonly turn: number; readonly seen: SeenTransfers }
   /** A client requests this part of the status. */

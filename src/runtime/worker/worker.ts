@@ -78,6 +78,8 @@ class Worker {
         const seen = this.service?.transfers() ?? { transfers: [], more: 0 };
         return send({ type: "transfers", turn: message.turn, seen });
       }
+      case "limits":
+        return this.service?.learnLimits(message.news);
       case "status":
         return this.status.responded(message.turn, message.response);
     }
@@ -142,6 +144,8 @@ class Worker {
     void sent({ type: "counts", counts: service.counted() ?? {} });
     const news = service.outageNews();
     if (news.length > 0) send({ type: "outages", news });
+    const report = service.limitReport();
+    if (report !== undefined) send({ type: "limits", report });
   }
 
   /** Resolves when the master has them. */

@@ -13,6 +13,7 @@ import { type SeenTransfers, Transfers } from "../dispatch/transfers.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { Renewal } from "../load/renewal.js";
+import type { LimitNews, LimitReport } from "../rates/limitNews.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { AskStatus } from "../status/asked.js";
@@ -61,6 +62,7 @@ export class WorkerServer {
     this.setChallenges(start.challenges);
     this.routes.orderServers(start.serverOrders);
     this.routes.dispatcher.pauses.set(start.pauses);
+    this.routes.limits.learn(start.limits);
   }
 
   /** Responds to these challenges, and no others, from now on. */
@@ -127,6 +129,15 @@ export class WorkerServer {
   /** What the other workers do not know yet. */
   outageNews(): readonly OutageNews[] {
     return this.routes.outageNews();
+  }
+
+  /** What clients have asked of routes with limits since the last call, for the other workers. */
+  limitReport(): LimitReport | undefined {
+    return this.routes.limits.report();
+  }
+
+  learnLimits(news: LimitNews): void {
+    this.routes.limits.learn(news);
   }
 
   /** @returns a report about the requests in progress */

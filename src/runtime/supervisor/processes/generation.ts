@@ -6,6 +6,7 @@ import type { SeenTransfers } from "../../dispatch/transfers.js";
 import type { AskedStatus, AskStatus, StatusResponse } from "../../status/asked.js";
 import type { LoadedConfig } from "../../load/loadConfig.js";
 import { coarseNow, SWEEP_MS, sweepRegularly } from "../../sockets/deadlines.js";
+import { hasNews, type LimitNews } from "../../rates/limitNews.js";
 import { renewed } from "../../load/renewal.js";
 import type { Holdings, WorkerHoldings } from "../../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../../upstream/upstreamServers.js";
@@ -118,6 +119,13 @@ export class Generation implements WorkerEvents {
     if (message.type === "ticketKeys") this.options.ticketKeys = message.ticketKeys;
     if (message.type === "renewed") this.options.loaded = renewed(this.options.loaded, message.renewal);
     for (const worker of this.workers) worker.send(message);
+  }
+
+  tellLimits(newsFor: (worker: WorkerHandle) => LimitNews): void {
+    for (const worker of this.workers) {
+      const news = newsFor(worker);
+      if (hasNews(news)) worker.send({ type: "limits", news });
+    }
   }
 
   /** Has the workers respond to these challenges, and no others; resolves when every one that accepts does. */

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { constants } from "node:os";
 import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../../model/serving.js";
+import type { LimitNews } from "../../rates/limitNews.js";
+import type { WorkerHandle } from "./workerHandle.js";
 import type { Counts } from "../../counting/counts.js";
 import type { Challenge } from "../../dispatch/challenge.js";
 import type { PauseOrder, SeenPauses } from "../../dispatch/pauses.js";
@@ -96,6 +98,7 @@ export interface Supervised {
   holdings?(): Promise<readonly WorkerHoldings[]>;
   orderServers?(orders: ServerOrders): Promise<readonly SeenServers[]>;
   orderPauses?(order: PauseOrder): Promise<readonly (SeenPauses | undefined)[]>;
+  tellLimits?(newsFor: (worker: WorkerHandle) => LimitNews): void;
   gauges?(): Promise<readonly Counts[]>;
   transfers?(): Promise<readonly (readonly [pid: number, seen: SeenTransfers | undefined])[]>;
 }

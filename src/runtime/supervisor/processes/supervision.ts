@@ -7,6 +7,8 @@ import type { ControlOutcome } from "../control/control.js";
 import type { WorkerHoldings } from "../../worker/holdings.js";
 import type { SeenServers, ServerOrders } from "../../upstream/upstreamServers.js";
 import type { MasterMessage } from "../../worker/ipc.js";
+import type { LimitNews } from "../../rates/limitNews.js";
+import type { WorkerHandle } from "./workerHandle.js";
 import type { LoadedConfig } from "../../load/loadConfig.js";
 import type { Queue } from "../../queue.js";
 
@@ -45,6 +47,11 @@ export class Supervision {
 
   broadcast(message: MasterMessage): void {
     for (const each of this.all) each.broadcast(message);
+  }
+
+  /** Tells each worker of this master what clients have asked of routes with limits. */
+  tellLimits(newsFor: (worker: WorkerHandle) => LimitNews): void {
+    for (const each of this.all) each.tellLimits?.(newsFor);
   }
 
   /** Resolves when every worker that accepts responds to these challenges, those of a reload under way among them. */

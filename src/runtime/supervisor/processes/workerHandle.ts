@@ -14,6 +14,7 @@ import { whenLate } from "../../sockets/deadlines.js";
 import type { Piece } from "../../sockets/node/pieces.js";
 import { missingPieces } from "../../sockets/node/probe.js";
 import { refusedOptions, workerOptions } from "../../sockets/node/workerOptions.js";
+import type { LimitNews, LimitReport } from "../../rates/limitNews.js";
 import type { OutageNews } from "../../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../../upstream/upstreamServers.js";
 import type { ListenSocket } from "../../listen/sockets.js";
@@ -56,6 +57,13 @@ export interface WorkerSpec {
     /** About their servers, as of now. */
     readonly orders: ServerOrders;
     heard(news: readonly OutageNews[]): void;
+  };
+  /** What clients have asked of routes with limits, by all workers together. */
+  readonly limits: {
+    /** As of now. */
+    readonly all: LimitNews;
+    heard(worker: WorkerHandle, report: LimitReport): void;
+    gone(worker: WorkerHandle): void;
   };
   /** The current pause order. */
   readonly pauses: () => PauseOrder;
@@ -124,6 +132,7 @@ export class WorkerHandle {
     if (message.type === "counts") return this.events.onCounts(this, message);
     if (message.type === "transfers") return this.events.onTransfers(this, message.turn, message.seen);
     if (message.type === "status") return this.events.onStatus(this, message.turn, message.asked);
+    if (message.type === "limits") return this.spec.limits.heard(this, message.report);
     if (message.type === "outages") return this.spec.upstreams.heard(message.news);
     if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
     this.stopStartTimer();
@@ -147,6 +156,7 @@ export class WorkerHandle {
     if (this.gone) return;
     this.gone = true;
     this.stopStartTimer();
+    this.spec.limits.gone(this);
     this.events.onGone(this, how);
   }
 }
@@ -170,6 +180,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
     challenges,
     serverOrders: spec.upstreams.orders,
     pauses: spec.pauses(),
+    limits: spec.limits.all,
     logToStderr,
     without,
   };
