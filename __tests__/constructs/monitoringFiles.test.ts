@@ -2,7 +2,7 @@ import * as z from "zod";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { renderAlertRules, renderDashboard } from "../../src/index.js";
-import { SOON_DAYS, SOON_SHARE } from "../../src/model/net/certificateEnd.js";
+import { OVERDUE_HOURS, SOON_DAYS, SOON_SHARE } from "../../src/model/net/certificateEnd.js";
 import { FAMILIES, type Family } from "../../src/runtime/counting/families.js";
 import { alerts, dashboardQueries } from "../../testkit/monitoring.js";
 
@@ -158,6 +158,7 @@ test.each([
 
 test("the default of days before a certificate's end is that of all others", () => {
   expect(renderAlertRules({})).toContain(`* ${SOON_SHARE}, ${SOON_DAYS} * 86400)`);
+  expect(renderAlertRules({})).toContain(` > time() - ${OVERDUE_HOURS * 3_600}"`);
   expect(renderAlertRules({ certificateDays: SOON_DAYS })).toBe(renderAlertRules());
 });
 

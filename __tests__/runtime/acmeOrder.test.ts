@@ -1121,7 +1121,10 @@ describe("looking after a certificate", () => {
     expect(Math.abs(status.notAfter! - Date.now() - 90 * DAY)).toBeLessThan(20_000);
     const until = iso(status.notAfter!);
     const valid = { ...shown, state: "valid", issuer: "Let's Scripted", notAfter: status.notAfter };
-    expect(status).toEqual({ ...valid, nextAttempt: expect.any(Number) });
+    // Nothing failed, so that the next attempt is the renewal.
+    const { nextAttempt } = status;
+    expect(nextAttempt).toBeGreaterThan(Date.now());
+    expect(status).toEqual({ ...valid, nextAttempt, renewAt: nextAttempt });
     expect(lines).toEqual([
       `info ${of}: ordered, from ca`,
       "installed ca-1",
@@ -1138,7 +1141,10 @@ describe("looking after a certificate", () => {
     const { "/order": again } = script;
     script["/order"] = (payload, times) => (during.push(...engine.status()), again!(payload, times));
     expect(await engine.renewNow("b.example")).toEqual({ ok: true, value: "renewed: a.example, b.example" });
-    expect([lines[0], during]).toEqual([`info ${of}: renewed, from ca`, [{ ...valid, state: "ordering" }]]);
+    expect([lines[0], during]).toEqual([
+      `info ${of}: renewed, from ca`,
+      [{ ...valid, renewAt: nextAttempt, state: "ordering" }],
+    ]);
     expect(await engine.renewNow("c.example")).toEqual({
       ok: false,
       problems: [

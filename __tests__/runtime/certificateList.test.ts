@@ -62,7 +62,14 @@ describe("certificates in use", () => {
       one: { certificates: [of("/a", cert), of("/b", bare.cert)] },
       two: { certificates: [of("/a", cert)] },
     };
-    const status = { id: "/b", names: [], authority: "ca", state: "waiting", nextAttempt: 7 } as const;
+    const status = {
+      id: "/b",
+      names: [],
+      authority: "ca",
+      state: "waiting",
+      renewAt: 5,
+      nextAttempt: 7,
+    } as const;
     const listed = listCertificates({ config, tls, warnings: [] }, [status]);
     const ends = { notBefore: expect.any(Number) as number, notAfter: expect.any(Number) as number };
     expect(listed).toEqual([
@@ -72,7 +79,7 @@ describe("certificates in use", () => {
       },
       {
         ...{ names: ["CN=only a subject"], listeners: ["one"], source: "files", from: "/b" },
-        ...{ issuer: "only a subject", ...ends, state: "waiting", nextAttempt: 7 },
+        ...{ issuer: "only a subject", ...ends, state: "waiting", renewAt: 5, nextAttempt: 7 },
       },
     ]);
     expect(listCertificates({ config, tls: {}, warnings: [] }, [])).toEqual([]);

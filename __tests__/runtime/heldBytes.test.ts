@@ -278,7 +278,7 @@ test.each([
   const { all } = front.http2 as unknown as { all: ReadonlySet<Http2Connection> };
   const held = (): number[] =>
     [...all].flatMap(({ streams }) =>
-      [...streams.values()].map(({ waiting }) => waiting.reduce((sum, { length }) => sum + length, 0)),
+      [...streams.open.values()].map(({ waiting }) => waiting.reduce((sum, { length }) => sum + length, 0)),
     );
   await eventually(() => held().filter((bytes) => bytes > 0).length === STREAMS);
   await settled(() => held().reduce((sum, bytes) => sum + bytes, 0));

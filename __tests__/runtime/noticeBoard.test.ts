@@ -177,6 +177,14 @@ test.each([
   [{ source: "acme", notBefore: START - 4.5 * DAY + 4, notAfter: START + 1.5 * DAY }, undefined],
   [{ source: "acme", notBefore: START - 4.5 * DAY, notAfter: START + 1.5 * DAY }, "ends in 1 day"],
   [{ source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY }, "ends in 1 day"],
+  [
+    { source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY, renewAt: START + DAY / 2 },
+    undefined,
+  ],
+  [
+    { source: "acme", notBefore: START - 5 * DAY, notAfter: START + DAY, renewAt: START - DAY / 2 },
+    "ends in 1 day",
+  ],
   [{ source: "acme", notAfter: START + 20 * DAY, lastError: failure }, undefined],
   [
     { source: "acme", notAfter: START + 10 * DAY, lastError: failure },

@@ -102,16 +102,18 @@ test.each([
   expect(await upIn(config, served, NAME)).toEqual([["web", NAME, up]]);
 });
 
-test("the end of a certificate is counted in seconds, under its first name", () => {
+test("times of a certificate are counted in seconds, under its first name", () => {
   const listed = {
     names: ["a.example", "b.example"],
     from: "ca",
     notBefore: 2_000,
     notAfter: 5_000,
+    renewAt: 4_000,
   } as never;
-  expect(masterGauges([listed], [], configOf(), new Outcomes()).certificateEnd).toEqual([
-    { labels: ["a.example", "ca"], values: [5] },
-  ]);
+  const fromFiles = { names: ["c.example"], from: "/c.pem", notBefore: 2_000, notAfter: 5_000 } as never;
+  const counts = masterGauges([listed, fromFiles], [], configOf(), new Outcomes());
+  expect(counts.certificateEnd![0]).toEqual({ labels: ["a.example", "ca"], values: [5] });
+  expect(counts.certificateRenewal).toEqual([{ labels: ["a.example", "ca"], values: [4] }]);
 });
 
 test("the only server of an upstream with checks is watched: it can be down, and is not drained", async () => {

@@ -107,6 +107,10 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
           `portico_certificate_not_before_timestamp_seconds{${TARGET}, certificate="files.example.org", from="acme"}`,
           "-6912000x400",
         ],
+        [
+          `portico_certificate_renewal_timestamp_seconds{${TARGET}, certificate="files.example.org", from="acme"}`,
+          "-3600x400",
+        ],
       ],
       labels: { ...LABELS, certificate: "files.example.org", from: "acme" },
       summary: "The certificate files.example.org of front:9181 expires in 9d 22h 40m 0s",
@@ -128,6 +132,19 @@ const CASES: Readonly<Record<string, { readonly fires: Case; readonly not: Case[
       [
         `portico_certificate_not_before_timestamp_seconds{${TARGET}, certificate="short", from="b"}`,
         "-259200x400",
+      ],
+      // Of six days too, of which one is left; it is to be renewed in half a day.
+      [
+        `portico_certificate_not_after_timestamp_seconds{${TARGET}, certificate="planned", from="b"}`,
+        "86400x400",
+      ],
+      [
+        `portico_certificate_not_before_timestamp_seconds{${TARGET}, certificate="planned", from="b"}`,
+        "-432000x400",
+      ],
+      [
+        `portico_certificate_renewal_timestamp_seconds{${TARGET}, certificate="planned", from="b"}`,
+        "43200x400",
       ],
     ],
   },

@@ -35,6 +35,8 @@ export interface CertificateStatus {
   readonly issuer?: string;
   /** Milliseconds since 1970, as all times here. */
   readonly notAfter?: number;
+  /** When the current certificate is to be renewed, whatever came of attempts since then; absent if there is none. */
+  readonly renewAt?: number;
   /** When the authority will be asked again; absent while it is being asked, and while `waitsFor` is set. */
   readonly nextAttempt?: number;
   /** `none`: there is no certificate, and none is being ordered. `waiting`: the last attempt failed. */

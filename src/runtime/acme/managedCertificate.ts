@@ -31,6 +31,7 @@ import {
   nextAttempt,
   nextRenewalQuestion,
   NO_HISTORY,
+  renewalTime,
   retryTime,
   type Validity,
 } from "./schedule.js";
@@ -117,9 +118,7 @@ export class ManagedCertificate {
       id,
       names,
       authority: authority.name,
-      ...(this.kept === undefined
-        ? {}
-        : { issuer: issuerOf(this.kept), notAfter: validityOf(this.kept).notAfter }),
+      ...(this.kept && this.life(this.kept)),
     };
     const waitsFor = this.asking === false ? authority.holderAddress : undefined;
     if (waitsFor !== undefined) return { ...shown, state: has, waitsFor };
@@ -129,6 +128,12 @@ export class ManagedCertificate {
       state: this.ordering ? "ordering" : lastFailure === undefined ? has : "waiting",
       lastError: lastFailure,
     };
+  }
+
+  private life(kept: StoredCertificate): Pick<CertificateStatus, "issuer" | "notAfter" | "renewAt"> {
+    const validity = validityOf(kept);
+    const renewAt = renewalTime(validity, this.history);
+    return { issuer: issuerOf(kept), notAfter: validity.notAfter, renewAt };
   }
 
   private async run(): Promise<void> {

@@ -159,6 +159,14 @@ export const FAMILIES = {
       "its source, a file or an authority.",
     labels: ["certificate", "from"],
   },
+  certificateRenewal: {
+    name: "portico_certificate_renewal_timestamp_seconds",
+    type: "gauge",
+    help:
+      "Time at which Portico is to renew a certificate, in seconds since 1970, by the certificate's first name " +
+      "and its authority. Absent for certificates from files.",
+    labels: ["certificate", "from"],
+  },
   reloads: {
     name: "portico_reloads_total",
     type: "counter",

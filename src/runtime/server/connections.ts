@@ -116,7 +116,7 @@ export class Http2Connections extends Connections<Http2Connection> {
   /** Open streams of all of them. */
   get streams(): number {
     let streams = 0;
-    for (const connection of this.all) streams += connection.streams.size;
+    for (const connection of this.all) streams += connection.streams.open.size;
     return streams;
   }
 

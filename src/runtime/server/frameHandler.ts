@@ -2,23 +2,18 @@ import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { LASTING } from "../sockets/memory.js";
 import { countHead, countWork } from "../sockets/turn.js";
-import type { Http2Exchange, StreamConnection } from "./http2Exchange.js";
+import type { Http2Exchange } from "./http2Exchange.js";
+import type { Http2Streams } from "./http2Streams.js";
 import { FieldBlock, type FrameSink, uint31, uint32 } from "../codec/http2/frames.js";
 import { FloodKind, UNDISPATCHED_RESET } from "./floodGuard.js";
-import type { ConnectionWindow } from "./flowControl.js";
 import { HpackDecoder } from "../codec/http2/hpackDecoder.js";
 import { FieldKind, type HpackField } from "../codec/http2/hpackTables.js";
 import { ConnectionError, ErrorCode, Flag, FrameType, WINDOW_BYTES_MAX } from "../codec/http2/protocol.js";
 import { headerListBytesMax, readSettings, type SettingsReceiver } from "../codec/http2/settings.js";
-import { heeds, Standing, standingOf, type StreamStandings } from "./standing.js";
-import type { HpackEncoder } from "../codec/http2/hpackEncoder.js";
+import { heeds, Standing, standingOf } from "./standing.js";
 
-/** The interface of a connection for its frames. */
-export interface FramedConnection extends StreamConnection, StreamStandings {
-  readonly encoder: HpackEncoder;
-  readonly window: ConnectionWindow;
-  /** The client's SETTINGS_INITIAL_WINDOW_SIZE. */
-  initialSendWindow: number;
+/** What frames tell their streams. */
+export interface FramesOwner {
   /** A request head arrived. @param complete false if it was too long to be kept whole */
   open(
     id: number,
@@ -27,7 +22,6 @@ export interface FramedConnection extends StreamConnection, StreamStandings {
     complete: boolean,
     malformed: boolean,
   ): void;
-  resetStream(id: number, code: ErrorCode): void;
   /** The client acknowledged a PING. */
   pinged(high: number, low: number): void;
 }
@@ -47,7 +41,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   private hadData = false;
 
   constructor(
-    private readonly connection: FramedConnection,
+    private readonly owner: FramesOwner,
+    private readonly streams: Http2Streams<Http2Exchange>,
     config: ProxyConfig,
   ) {
     const listBytesMax = headerListBytesMax(config);
@@ -61,23 +56,23 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   onDataBegin(stream: number, length: number): void {
     this.checkOrder(FrameType.Data, stream);
     if (stream === 0) throw protocolError("DATA on stream 0");
-    const { connection } = this;
+    const { streams } = this;
     // Whatever becomes of it, it counts (RFC 9113, 6.8 and 6.9).
-    if (!connection.window.take(length))
+    if (!streams.window.take(length))
       throw new ConnectionError(ErrorCode.FlowControlError, "DATA beyond the connection's window");
     // Each frame costs as much as a piece, even one without data.
     countWork(1, 0);
     this.uncounted = length;
     this.hadData = false;
     this.target = undefined;
-    const exchange = connection.streams.get(stream);
-    if (exchange === undefined) heeds(connection, FrameType.Data, stream, length >= USUAL_BYTES);
-    else if (exchange.requestEnded) connection.streamError(stream, ErrorCode.StreamClosed);
-    else if (!exchange.takeData(length)) connection.streamError(stream, ErrorCode.FlowControlError);
+    const exchange = streams.open.get(stream);
+    if (exchange === undefined) heeds(streams, FrameType.Data, stream, length >= USUAL_BYTES);
+    else if (exchange.requestEnded) streams.streamError(stream, ErrorCode.StreamClosed);
+    else if (!exchange.takeData(length)) streams.streamError(stream, ErrorCode.FlowControlError);
     else {
       this.target = exchange;
-      const increment = connection.window.grow(length);
-      if (increment > 0) connection.openWindow(0, increment);
+      const increment = streams.window.grow(length);
+      if (increment > 0) streams.openWindow(0, increment);
     }
   }
 
@@ -87,19 +82,19 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     if (target === undefined || target.closed) return;
     this.uncounted -= to - from;
     if (target.body!.data(chunk, from, to, LASTING)) return;
-    if (!target.closed) this.connection.streamError(target.id, ErrorCode.ProtocolError);
+    if (!target.closed) this.streams.streamError(target.id, ErrorCode.ProtocolError);
   }
 
   onDataEnd(flags: number): void {
-    const { target, connection, uncounted } = this;
+    const { target, streams, uncounted } = this;
     this.target = undefined;
     this.uncounted = 0;
     const open = target !== undefined && !target.closed;
     // Padding, or all of it if the body is not wanted.
     if (open && uncounted > 0) target.bodyConsumed(uncounted);
-    else if (uncounted > 0) connection.consumed(uncounted);
+    else if (uncounted > 0) streams.consumed(uncounted);
     // Padding is not data either. The end of a body that is not wanted is an honest one.
-    if (!this.hadData && (flags & Flag.EndStream) === 0) connection.guard.count(FloodKind.EmptyData);
+    if (!this.hadData && (flags & Flag.EndStream) === 0) streams.guard.count(FloodKind.EmptyData);
     if (open && (flags & Flag.EndStream) !== 0) this.endRequest(target);
   }
 
@@ -123,31 +118,31 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
         // The client's streams continue, and this side opens none (RFC 9113, 6.8).
         if (stream !== 0) throw protocolError("GOAWAY on a stream");
         checkSize(to - from >= 8, "GOAWAY of wrong length");
-        return this.connection.guard.count(FloodKind.Ignored);
+        return this.streams.guard.count(FloodKind.Ignored);
       case FrameType.WindowUpdate:
         return this.onWindowUpdate(stream, bytes, from, to);
       case FrameType.Continuation:
         return this.onContinuation(flags, bytes, from, to);
       default:
         // RFC 9113, 5.5.
-        this.connection.guard.count(FloodKind.Ignored);
+        this.streams.guard.count(FloodKind.Ignored);
     }
   }
 
   onTableSize(bytes: number): void {
-    this.connection.encoder.limitTable(bytes);
+    this.streams.encoder.limitTable(bytes);
   }
 
   /** Windows of streams that are open change by the difference, even below zero (RFC 9113, 6.9.2). */
   onInitialWindow(bytes: number): void {
-    const { connection } = this;
-    const change = bytes - connection.initialSendWindow;
-    connection.initialSendWindow = bytes;
-    for (const exchange of connection.streams.values()) {
+    const { streams } = this;
+    const change = bytes - streams.initialSendWindow;
+    streams.initialSendWindow = bytes;
+    for (const exchange of streams.open.values()) {
       exchange.sendWindow += change;
       if (exchange.sendWindow > WINDOW_BYTES_MAX)
         throw new ConnectionError(ErrorCode.FlowControlError, "window too large");
-      connection.scheduler.wake(exchange);
+      streams.scheduler.wake(exchange);
     }
   }
 
@@ -205,46 +200,44 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     to: number,
     dependsOnItself: boolean,
   ): void {
-    const { connection, decoder } = this;
+    const { streams, decoder } = this;
     // Decoded even if the stream does not matter: the table must stay the same as the client's (RFC 9113, 4.3).
     const complete = decoder.decode(bytes, from, to);
     countHead(decoder.listBytes);
-    const exchange = connection.streams.get(stream);
+    const exchange = streams.open.get(stream);
     const ended = (flags & Flag.EndStream) !== 0;
     if (exchange !== undefined) return this.onTrailers(exchange, ended, complete);
-    if (!heeds(connection, FrameType.Headers, stream)) return;
-    connection.lastStream = stream;
-    if (connection.streams.size >= this.streamsMax) {
-      connection.resetStream(stream, ErrorCode.RefusedStream);
-      connection.closedStreams.add(stream, true);
-      return connection.guard.count(FloodKind.Excess);
+    if (!heeds(streams, FrameType.Headers, stream)) return;
+    streams.lastStream = stream;
+    if (streams.open.size >= this.streamsMax) {
+      streams.refuse(stream, ErrorCode.RefusedStream);
+      return streams.guard.count(FloodKind.Excess);
     }
-    connection.open(stream, decoder.fields, ended, complete, dependsOnItself);
+    this.owner.open(stream, decoder.fields, ended, complete, dependsOnItself);
   }
 
   /** Trailers are checked and dropped (RFC 9113, 8.1). */
   private onTrailers(exchange: Http2Exchange, ended: boolean, complete: boolean): void {
-    if (exchange.requestEnded) return this.connection.streamError(exchange.id, ErrorCode.StreamClosed);
+    if (exchange.requestEnded) return this.streams.streamError(exchange.id, ErrorCode.StreamClosed);
     const plain = this.decoder.fields.every(
       ({ kind }) => kind === FieldKind.Plain || kind >= FieldKind.Cookie,
     );
-    if (!ended || !complete || !plain)
-      return this.connection.streamError(exchange.id, ErrorCode.ProtocolError);
+    if (!ended || !complete || !plain) return this.streams.streamError(exchange.id, ErrorCode.ProtocolError);
     this.endRequest(exchange);
   }
 
   private endRequest(exchange: Http2Exchange): void {
-    if (!exchange.body!.end()) return this.connection.streamError(exchange.id, ErrorCode.ProtocolError);
-    if (exchange.responded) this.connection.closeStream(exchange);
+    if (!exchange.body!.end()) return this.streams.streamError(exchange.id, ErrorCode.ProtocolError);
+    if (exchange.responded) this.streams.closeStream(exchange);
   }
 
   /** Priorities are not used (RFC 9113, 5.3.2); a frame must be well-formed all the same. */
   private onPriority(stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream === 0) throw protocolError("PRIORITY on stream 0");
-    const { connection } = this;
-    const open = connection.streams.has(stream);
-    if (!open && !heeds(connection, FrameType.Priority, stream)) return;
-    connection.guard.count(FloodKind.Ignored);
+    const { streams } = this;
+    const open = streams.open.has(stream);
+    if (!open && !heeds(streams, FrameType.Priority, stream)) return;
+    streams.guard.count(FloodKind.Ignored);
     const code =
       to - from !== 5
         ? ErrorCode.FrameSizeError
@@ -253,65 +246,65 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
           : ErrorCode.NoError;
     if (code === ErrorCode.NoError) return;
     // An idle stream cannot be reset (RFC 9113, 6.4).
-    if (!open && standingOf(connection, stream) === Standing.Idle)
+    if (!open && standingOf(streams, stream) === Standing.Idle)
       throw new ConnectionError(code, "invalid PRIORITY");
-    connection.streamError(stream, code);
+    streams.streamError(stream, code);
   }
 
   private onReset(stream: number, length: number): void {
     checkSize(length === 4, "RST_STREAM of wrong length");
-    const { connection } = this;
-    const exchange = connection.streams.get(stream);
-    if (exchange === undefined) return void heeds(connection, FrameType.RstStream, stream);
-    connection.closeStream(exchange);
+    const { streams } = this;
+    const exchange = streams.open.get(stream);
+    if (exchange === undefined) return void heeds(streams, FrameType.RstStream, stream);
+    streams.closeStream(exchange);
     exchange.leave();
-    connection.guard.count(FloodKind.Reset, exchange.undispatched ? UNDISPATCHED_RESET : 1);
+    streams.guard.count(FloodKind.Reset, exchange.undispatched ? UNDISPATCHED_RESET : 1);
   }
 
   private onSettings(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream !== 0) throw protocolError("SETTINGS on a stream");
     if ((flags & Flag.Ack) !== 0) {
       checkSize(from === to, "SETTINGS with ACK of wrong length");
-      return this.connection.guard.count(FloodKind.Ignored);
+      return this.streams.guard.count(FloodKind.Ignored);
     }
     // Each value may affect every open stream; no honest client sends more values than there are settings.
-    this.connection.guard.count(FloodKind.Acknowledged, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
+    this.streams.guard.count(FloodKind.Acknowledged, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
     readSettings(bytes, from, to, this);
     // The client applies the change when it has this; whatever may be sent now follows when it was written.
-    this.connection.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
+    this.streams.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
   }
 
   private onPing(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream !== 0) throw protocolError("PING on a stream");
     checkSize(to - from === 8, "PING of wrong length");
-    const { connection } = this;
+    const { streams } = this;
     if ((flags & Flag.Ack) !== 0) {
-      connection.guard.count(FloodKind.Ignored);
-      return connection.pinged(uint32(bytes, from), uint32(bytes, from + 4));
+      streams.guard.count(FloodKind.Ignored);
+      return this.owner.pinged(uint32(bytes, from), uint32(bytes, from + 4));
     }
-    connection.guard.count(FloodKind.Acknowledged);
-    connection.outbox.frame(FrameType.Ping, Flag.Ack, 0, bytes, from, to);
+    streams.guard.count(FloodKind.Acknowledged);
+    streams.outbox.frame(FrameType.Ping, Flag.Ack, 0, bytes, from, to);
   }
 
   private onWindowUpdate(stream: number, bytes: Buffer, from: number, to: number): void {
     checkSize(to - from === 4, "WINDOW_UPDATE of wrong length");
     const increment = uint31(bytes, from);
-    const { connection } = this;
-    const { scheduler } = connection;
-    const exchange = connection.streams.get(stream);
-    if (exchange === undefined && stream !== 0) return void heeds(connection, FrameType.WindowUpdate, stream);
+    const { streams } = this;
+    const { scheduler } = streams;
+    const exchange = streams.open.get(stream);
+    if (exchange === undefined && stream !== 0) return void heeds(streams, FrameType.WindowUpdate, stream);
     // A fast download takes any number of them, but none of a few bytes.
-    if (increment < USUAL_BYTES) connection.guard.count(FloodKind.Ignored);
+    if (increment < USUAL_BYTES) streams.guard.count(FloodKind.Ignored);
     if (exchange === undefined) {
       if (increment === 0) throw protocolError("WINDOW_UPDATE of 0");
       if (!scheduler.grant(increment))
         throw new ConnectionError(ErrorCode.FlowControlError, "window too large");
       return scheduler.pump();
     }
-    if (increment === 0) return connection.streamError(stream, ErrorCode.ProtocolError);
+    if (increment === 0) return streams.streamError(stream, ErrorCode.ProtocolError);
     exchange.sendWindow += increment;
     if (exchange.sendWindow > WINDOW_BYTES_MAX)
-      return connection.streamError(stream, ErrorCode.FlowControlError);
+      return streams.streamError(stream, ErrorCode.FlowControlError);
     scheduler.wake(exchange);
     scheduler.pump();
   }

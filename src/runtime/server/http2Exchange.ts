@@ -11,39 +11,15 @@ import { httpDate } from "../dispatch/httpDate.js";
 import { Lifetime } from "./lifetime.js";
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import { tally } from "../exchange/tally.js";
-import { ReceiveWindow, type SendingStream, type SendScheduler } from "./flowControl.js";
+import { ReceiveWindow } from "./flowControl.js";
 import { ErrorCode } from "../codec/http2/protocol.js";
 import type { Http2ParsedRequest } from "../codec/http2/requestFields.js";
 import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "../codec/http2/settings.js";
-import type { Outbox } from "./outbox.js";
+import type { Http2Streams, OpenStream } from "./http2Streams.js";
 import type { ResponseHead } from "../codec/http2/hpackEncoder.js";
 
 /** How long to wait for the rest of an unread body once its response is complete. */
 const DRAIN_MS = 1_000;
-
-/** The interface of a connection for its streams. */
-export interface StreamConnection {
-  readonly streams: ReadonlyMap<number, Http2Exchange>;
-  readonly outbox: Outbox;
-  readonly scheduler: SendScheduler;
-  /** Receive window for all streams together; larger from the first WINDOW_UPDATE on. */
-  readonly window: ReceiveWindow;
-  /** Puts the head of a response into the outbox. @returns why it cannot be sent, if it cannot */
-  sendHead(exchange: Http2Exchange, head: ResponseHead): string | undefined;
-  /**
-   * Marks the last frame of the stream as its end if it has not been sent yet; otherwise adds an empty one (RFC 9113,
-   * 8.1).
-   */
-  endStream(exchange: Http2Exchange): void;
-  reset(exchange: Http2Exchange, code: ErrorCode): void;
-  /** @param here whether this side reset it */
-  closeStream(exchange: Http2Exchange, here?: boolean): void;
-  /** Bytes of bodies were consumed. */
-  consumed(bytes: number): void;
-  openWindow(stream: number, increment: number): void;
-  /** An exception in an exchange ends its stream only, as long as the connection itself is intact. */
-  containFault(exchange: Http2Exchange, error: unknown): void;
-}
 
 /**
  * A request on an HTTP/2 stream, and the writer of its response.
@@ -51,7 +27,7 @@ export interface StreamConnection {
  * Frames go into the connection's outbox at once and leave it at the end of the turn; until then the last one may still be
  * made the last of the stream. Data that the client's windows or a full outbox keep back waits here.
  */
-export class Http2Exchange extends Lifetime implements DispatchedExchange, SendingStream, BodyOwner {
+export class Http2Exchange extends Lifetime implements DispatchedExchange, OpenStream, BodyOwner {
   route: RouteRuntime | undefined = undefined;
   status = 0;
   bodyBytesSent = 0;
@@ -82,7 +58,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   private writeDeadline = Infinity;
 
   constructor(
-    private readonly connection: StreamConnection,
+    private readonly streams: Http2Streams<Http2Exchange>,
     readonly id: number,
     readonly request: Http2ParsedRequest,
     public client: ClientInfo,
@@ -124,7 +100,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   get bodyHeldBack(): boolean {
-    return this.awaitsContinue || this.window!.exhausted || this.connection.window.exhausted;
+    return this.awaitsContinue || this.window!.exhausted || this.streams.window.exhausted;
   }
 
   get awaitsBody(): boolean {
@@ -158,7 +134,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   sendInformational(status: number, _reason: string, headers: HeaderList): void {
-    if (!this.connection.outbox.heldUp) this.writeInterim(status, headers);
+    if (!this.streams.outbox.heldUp) this.writeInterim(status, headers);
   }
 
   private writeInterim(status: number, headers: HeaderList): void {
@@ -192,8 +168,8 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   get pieceBytesMax(): number {
-    const { outbox, streams } = this.connection;
-    return outbox.pieceBytesMax(streams.size);
+    const { outbox, open } = this.streams;
+    return outbox.pieceBytesMax(open.size);
   }
 
   sendData(chunk: Uint8Array, memory: Memory = LASTING): boolean {
@@ -207,10 +183,10 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     }
     this.left -= chunk.length;
     this.bodyBytesSent += chunk.length;
-    const sent = this.waiting.length > 0 ? 0 : this.connection.scheduler.send(this, chunk);
+    const sent = this.waiting.length > 0 ? 0 : this.streams.scheduler.send(this, chunk);
     if (sent === chunk.length) return true;
     this.waiting.push(this.loans.keep((sent === 0 ? chunk : chunk.subarray(sent)) as Buffer, memory));
-    this.connection.scheduler.wake(this);
+    this.streams.scheduler.wake(this);
     this.onProgress();
     return false;
   }
@@ -224,7 +200,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     if (this.left > 0 && this.left !== Infinity)
       return this.onFault(new FramingError(`ended ${this.left} bytes before its length`));
     if (this.waiting.length > 0) this.endsAfter = true;
-    else this.connection.endStream(this);
+    else this.streams.endStream(this);
     // Logged before the stream is closed: the connection may close with its last stream.
     if (!this.finish()) return;
     if (!this.endsAfter) this.endSent();
@@ -234,7 +210,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   abort(): void {
     if (!this.finish()) return;
     // A reset with an error code cannot be taken for the end of a response (decisions 4.2).
-    this.connection.reset(this, ErrorCode.InternalError);
+    this.streams.reset(this, ErrorCode.InternalError);
   }
 
   /** Ends an invalid request; it is logged with the status that its response would have had. */
@@ -280,18 +256,18 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   bodyConsumed(bytes: number): void {
-    this.connection.consumed(bytes);
+    this.streams.consumed(bytes);
     if (!this.stopping) this.openWindow(this.window!.consumed(bytes));
   }
 
   private openWindow(increment: number): void {
-    if (increment > 0 && !this.closed && !this.requestEnded) this.connection.openWindow(this.id, increment);
+    if (increment > 0 && !this.closed && !this.requestEnded) this.streams.openWindow(this.id, increment);
   }
 
   /** RFC 9113, 8.1: after a complete response, NO_ERROR asks the client to stop sending without losing the response. */
   stopBody(): void {
     if (this.closed) return;
-    if (this.responded) this.connection.reset(this, ErrorCode.NoError);
+    if (this.responded) this.streams.reset(this, ErrorCode.NoError);
     else this.stopping = true;
   }
 
@@ -301,13 +277,13 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
 
   /** An exception is an internal fault: it ends this stream, and no other of its connection. */
   onFault(error: unknown): void {
-    this.connection.containFault(this, error);
+    this.streams.owner.containFault(this, error);
   }
 
   /** Resets the stream for a fault of either side. */
   fail(code: ErrorCode): void {
     if (code !== ErrorCode.InternalError) this.errorToken ??= "http_request_error";
-    this.connection.reset(this, code);
+    this.streams.reset(this, code);
     this.leave();
   }
 
@@ -318,20 +294,20 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
 
   /** Ends it after an internal fault, with a response if none has begun. */
   giveUp(): void {
-    if (this.over) return this.connection.reset(this, ErrorCode.InternalError);
+    if (this.over) return this.streams.reset(this, ErrorCode.InternalError);
     this.release();
     respondFailure(this, "proxy_internal_error", 500);
   }
 
   private endSent(): void {
     this.responded = true;
-    if (this.requestEnded) this.connection.closeStream(this);
+    if (this.requestEnded) this.streams.closeStream(this);
     else if (this.stopping) this.stopBody();
   }
 
   /** Fields that must not be sent end only this stream. */
   private writeHead(head: ResponseHead): void {
-    const fault = this.connection.sendHead(this, head);
+    const fault = this.streams.sendHead(this, head);
     if (fault === undefined) return;
     this.route?.errorLog.write("crit", `response cannot be sent: ${fault}`, this);
     this.headSent = true;
@@ -339,7 +315,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     // Whatever the action still sends, nothing follows a reset (RFC 9113, 5.1).
     this.bodiless = true;
     this.left = Infinity;
-    this.connection.reset(this, ErrorCode.InternalError);
+    this.streams.reset(this, ErrorCode.InternalError);
     // Not inside the action's own call.
     process.nextTick(guarded, this, this.leave);
   }

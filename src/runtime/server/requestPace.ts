@@ -1,8 +1,17 @@
 import type { Dispatcher } from "../dispatch/dispatch.js";
 import { SWEEP_MS } from "../sockets/deadlines.js";
-import { guarded } from "../sockets/guarded.js";
+import { type Guarded, guarded } from "../sockets/guarded.js";
+import type { RequestBody } from "../exchange/requestBody.js";
 import type { FloodGuard } from "./floodGuard.js";
-import type { Http2Exchange } from "./http2Exchange.js";
+
+/** A request of an HTTP/2 stream, as its turn concerns it. */
+export interface PacedRequest extends Guarded {
+  /** The request waits, because its client resets too many streams. */
+  undispatched: boolean;
+  readonly body: RequestBody | undefined;
+  /** Finds the action that responds. */
+  dispatch(dispatcher: Dispatcher): void;
+}
 
 /**
  * Dispatches the requests of one connection: at once, or some in each sweep after its client has reset too many streams. A
@@ -11,7 +20,7 @@ import type { Http2Exchange } from "./http2Exchange.js";
  */
 export class RequestPace {
   /** In the order in which they came. */
-  private readonly waiting = new Set<Http2Exchange>();
+  private readonly waiting = new Set<PacedRequest>();
   private readonly perSweep: number;
 
   /** @param perSecond how many requests are dispatched in a second while they are slowed down */
@@ -23,14 +32,14 @@ export class RequestPace {
     this.perSweep = Math.ceil((perSecond * SWEEP_MS) / 1_000);
   }
 
-  add(exchange: Http2Exchange): void {
+  add(exchange: PacedRequest): void {
     if (this.waiting.size === 0 && !this.guard.slowsDown) return this.dispatch(exchange);
     exchange.undispatched = true;
     this.waiting.add(exchange);
   }
 
   /** The stream is closed: the request's head must not be kept until its turn would come. */
-  remove(exchange: Http2Exchange): void {
+  remove(exchange: PacedRequest): void {
     this.waiting.delete(exchange);
   }
 
@@ -46,7 +55,7 @@ export class RequestPace {
     return true;
   }
 
-  private dispatch(exchange: Http2Exchange): void {
+  private dispatch(exchange: PacedRequest): void {
     guarded(exchange, exchange.dispatch, this.dispatcher);
     exchange.body?.begin();
   }

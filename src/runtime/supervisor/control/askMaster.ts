@@ -103,6 +103,7 @@ const CERTIFICATE = z.object({
   notBefore: TIME,
   notAfter: TIME,
   state: z.enum(["none", "ordering", "waiting", "valid"]).optional(),
+  renewAt: TIME.optional(),
   nextAttempt: TIME.optional(),
   lastError: z.object({ code: NAME, message: TEXT, fix: TEXT, at: TIME }).optional(),
   waitsFor: TEXT.optional(),

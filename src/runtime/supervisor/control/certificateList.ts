@@ -23,6 +23,7 @@ export interface ListedCertificate {
   readonly notAfter: number;
   /** Progress of its renewal; for ACME only. */
   readonly state?: CertificateStatus["state"];
+  readonly renewAt?: number;
   readonly nextAttempt?: number;
   readonly lastError?: AcmeFailure;
   /** Address that this host would have to have to ask the authority; absent if it has it, or needs none. */
@@ -52,6 +53,7 @@ export function listCertificates(
         notBefore: Date.parse(leaf.validFrom),
         notAfter: Date.parse(leaf.validTo),
         state: status?.state,
+        renewAt: status?.renewAt,
         nextAttempt: status?.nextAttempt,
         lastError: status?.lastError,
         waitsFor: status?.waitsFor,
@@ -63,12 +65,12 @@ export function listCertificates(
 
 /** What a certificate's readers see of it. */
 export function certificateState(
-  { names, listeners, issuer, source, notBefore, notAfter, lastError }: ListedCertificate,
+  { names, listeners, issuer, source, notBefore, notAfter, renewAt, lastError }: ListedCertificate,
   at: number,
   soonDays?: number,
 ): OverviewCertificate {
   const daysLeft = Math.floor((notAfter - at) / DAY_MS);
-  const end = certificateEnd({ notBefore, notAfter }, at, soonDays);
+  const end = certificateEnd({ notBefore, notAfter, renewAt }, at, soonDays);
   const problem = lastError && { message: lastError.message, fix: lastError.fix };
   return { names, listeners, issuer, source, notAfter, daysLeft, end, ...(problem && { problem }) };
 }

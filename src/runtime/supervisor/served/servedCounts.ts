@@ -106,6 +106,9 @@ export function masterGauges(
       labels: [name, from],
       values: [notBefore / 1_000],
     })),
+    certificateRenewal: certificates.flatMap(({ names: [name = ""], from, renewAt }) =>
+      renewAt === undefined ? [] : [{ labels: [name, from], values: [renewAt / 1_000] }],
+    ),
     upstreamUp: upstreamStates(config, listed, outcomes).flatMap(({ upstream, servers }) =>
       urlsOf(upstream).flatMap(({ url }): Series[] => {
         const asked = servers
