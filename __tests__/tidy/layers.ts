@@ -90,6 +90,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "sockets",
     "codec",
     "exchange",
+    "rates",
     "dispatch",
     "tls",
     "load",

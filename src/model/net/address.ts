@@ -140,14 +140,18 @@ export function isPort(value: unknown): value is number {
 /**
  * The network that counts as one client: an IPv4 address; with IPv6 a /48 network, the largest that a site gets (RFC
  * 6177). A site with a /48, or a home with a /56, has hundreds of /64 networks to choose from.
+ *
+ * @param length of the prefix of an IPv6 address, if another is wanted
  */
-export function clientNetwork(address: string): string {
+export function clientNetwork(address: string, length = 48): string {
   const groups = ipv6Groups(address);
   if (groups === undefined) return address;
-  return `${groups
-    .slice(0, 3)
-    .map((group) => group.toString(16))
-    .join(":")}::/48`;
+  const shown = Math.ceil(length / 16);
+  const network = groups.slice(0, shown).map((group, i) => {
+    const others = Math.max(0, (i + 1) * 16 - length);
+    return ((group >> others) << others).toString(16);
+  });
+  return `${network.join(":")}${shown < 8 ? "::" : ""}/${length}`;
 }
 
 /**
