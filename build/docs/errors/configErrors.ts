@@ -53,6 +53,20 @@ function withField(path: string, value: unknown): ErrorEntry["example"] {
   };
 }
 
+/** The config with a guard of its second virtual server. */
+function guarded(more: object, address = "0.0.0.0"): Problem {
+  const { listeners, virtualServers, ...rest } = config();
+  const servers = virtualServers.map((one, i) =>
+    i === 0 ? one : { ...one, passwordGuard: "site", ...more },
+  );
+  return only(
+    parseConfig({
+      ...{ ...rest, passwordGuards: { site: {} }, virtualServers: servers },
+      listeners: [listeners[0], { ...listeners[1], address }],
+    }),
+  );
+}
+
 type Fields = Record<string, unknown> & { [step: string]: Fields | unknown };
 
 /** An authority's `dns`. */
@@ -431,6 +445,16 @@ export const CONFIG_ERRORS = {
   "config.access-without-rule": {
     means: "The access policy lets every client in, and so has no effect. See [access.md](access.md).",
     example: withField("accessPolicies", { site: { refusal: 404 } }),
+  },
+  "config.guard-without-log-in": {
+    means:
+      "The guard has nothing to judge: nothing says which requests log in, and how a response to a wrong password looks. See [password-guard.md](password-guard.md).",
+    example: () => guarded({}),
+  },
+  "config.guard-of-one-client": {
+    means:
+      "A program on the same host is in front of Portico, and nothing tells Portico to believe the addresses that it names. All clients would share one allowance, and one who guesses would lock out everybody.",
+    example: () => guarded({ logIns: [{ path: "/login", secret: "body", failed: [401] }] }, "127.0.0.1"),
   },
   "config.everyone-allowed": {
     means:

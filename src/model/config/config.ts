@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { guardName, logIns, passwordGuards } from "../access/guardSchema.js";
 import { access, accessPolicies } from "../access/policySchema.js";
 import { actionFields } from "../actions/table.js";
 import type { InputOf, OutputOf } from "../schema/inferred.js";
@@ -195,6 +196,8 @@ const virtualServer = z.strictObject({
       "Name of the proxy in `Proxy-Status` (RFC 9209) of responses that Portico generates for failures: `edge; " +
         "error=connection_refused`. Default: the `proxyStatus` of the document.",
     ),
+  passwordGuard: guardName,
+  logIns,
   responseHeaders,
   hsts,
   errorPages,
@@ -308,6 +311,7 @@ export const configSchema = z.strictObject({
   timeouts,
   maintenance,
   accessPolicies,
+  passwordGuards,
   certificateAuthorities: z
     .array(certificateAuthority)
     .default([])
@@ -326,6 +330,7 @@ export const proxySettings = configSchema.omit({
   $schema: true,
   version: true,
   accessPolicies: true,
+  passwordGuards: true,
   certificateAuthorities: true,
   listeners: true,
   upstreams: true,
@@ -333,7 +338,7 @@ export const proxySettings = configSchema.omit({
 });
 /** The options of the construct: the other fields follow from its TLS material, and from the routes below it. */
 export const listenerOptions = listener.omit({ protocol: true });
-export const virtualServerOptions = virtualServer.omit({ routes: true });
+export const virtualServerOptions = virtualServer.omit({ routes: true, passwordGuard: true, logIns: true });
 
 /** A valid config with every default filled in, frozen. */
 export type ProxyConfig = OutputOf<typeof configSchema>;

@@ -1,4 +1,5 @@
 import { accessProblems } from "./accessChecks.js";
+import { guardProblems } from "./guardChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
 import { endpoint, isLoopback, upstreamAddress } from "../net/authority.js";
@@ -42,6 +43,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...errorPageProblems(config),
     ...trustProblems(config),
     ...accessProblems(config),
+    ...guardProblems(config),
     ...upstreamProblems(config),
     ...notificationProblems(config),
     ...placeholderProblems(config),

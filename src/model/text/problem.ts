@@ -55,6 +55,9 @@ export const PROBLEM_CODES = {
     "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or remove `preload`.",
   "config.hsts-self-signed":
     "Use a certificate that browsers trust. If every client trusts this one, set `force: true`.",
+  "config.guard-of-one-client":
+    "Set `trustedProxies` to the address of the proxy in front, or remove `passwordGuard`.",
+  "config.guard-without-log-in": "Set `logIns`, by an application that has them, or remove `passwordGuard`.",
   "config.access-without-rule": "Add `allow`, `deny` or `denyFile`, or remove the policy.",
   "config.everyone-allowed": "List the addresses of the administrators only.",
   "config.everyone-trusted":
