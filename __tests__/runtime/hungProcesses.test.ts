@@ -31,6 +31,7 @@ function startWorker(script: string) {
   const worker = new WorkerHandle(
     {
       ...{ ...spec, command: ["-e", `process.on("disconnect", process.exit); ${script}`] },
+      guards: { state: { key: "", states: {} }, heard: () => undefined },
       ...{ ticketKeys: "", challenges: [], pauses: () => ({ maintenance: [] }) },
       upstreams: { orders: {}, heard: () => undefined },
     },

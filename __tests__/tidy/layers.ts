@@ -92,6 +92,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "exchange",
     "rates",
     "dispatch",
+    "logIns",
     "tls",
     "load",
     "acme",

@@ -15,7 +15,7 @@ export { AddressSet, type PackedAddresses, withinRanges } from "./access/address
 export * from "./config/accessGuard.js";
 export * from "./config/accessJudge.js";
 export type { LogInConfig, PasswordGuardConfig } from "./config/guardChecks.js";
-export { isPlain, otherReadings } from "./access/readings.js";
+export * from "./config/logInRules.js";
 export * from "./net/address.js";
 export * from "./net/authority.js";
 export * from "./text/blanks.js";

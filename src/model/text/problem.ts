@@ -241,6 +241,7 @@ export const PROBLEM_CODES = {
   "control.no-response":
     "Check whether portico is running, and what it wrote to standard error and the error log.",
   "control.unknown-server": "Use a name and a URL that `portico upstreams` lists.",
+  "control.not-banned": "Use an address that `portico bans` lists.",
   "control.unknown-site": "Use the name of a site of this host.",
   "control.quiesced":
     "Wait until the other command has ended; `portico maintenance status` shows when it began.",

@@ -23,6 +23,7 @@ import { nameFailures } from "../dispatch/errorPages.js";
 import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
+import { WorkerGuards } from "../logIns/workerGuards.js";
 import type { LogFiles } from "../logs/logFiles.js";
 import type { AskStatus } from "../status/asked.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
@@ -37,6 +38,8 @@ import {
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
 export interface CompiledRoutes extends WorkerContext {
+  /** Guards against guessing. */
+  readonly passwordGuards: WorkerGuards;
   /** From now on these files of access policies have these contents. */
   setAccessLists(lists: AccessLists): void;
   /** Closes idle upstream connections now and the others after their responses. */
@@ -94,6 +97,7 @@ export function compileRoutes(
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
+  const passwordGuards = new WorkerGuards(config, counts);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -106,7 +110,7 @@ export function compileRoutes(
       routes.set(route, {
         config: route,
         server,
-        action,
+        action: passwordGuards.before(server, action),
         guard: guards.of(route),
         responseFields: compileResponseFields(server, route, idField),
         accessLog: logs.accessLogFor(route),
@@ -124,6 +128,7 @@ export function compileRoutes(
     counts,
     trusted: withinRanges(config.trustedProxies),
     pools,
+    passwordGuards,
     setAccessLists: (lists) => guards.setLists(lists),
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),

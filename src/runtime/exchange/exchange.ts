@@ -121,6 +121,9 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
 
   /** Why the client may not come in, if so. */
   accessRefusal?: AccessRefusal | undefined;
+
+  /** Which guard against guessing refused a log-in, if so. */
+  guardRefusal?: { readonly guard: string; readonly reason: "slowed" | "closed" } | undefined;
 }
 
 /**

@@ -111,6 +111,12 @@ class Address {
     if (this.secrets.size > max) this.secrets.delete(this.spare());
   }
 
+  /** Drops the oldest of more. */
+  keepGoods(max: number): void {
+    const goods = [...this.secrets].filter(([, { state }]) => state === "good");
+    for (const [hash] of goods.slice(0, Math.max(0, goods.length - max))) this.secrets.delete(hash);
+  }
+
   /** Those that succeeded first: otherwise a user of the application could push out what the user guessed. */
   private spare(): string {
     for (const [hash, { state }] of this.secrets) if (state === "good") return hash;
@@ -157,28 +163,39 @@ export class LogInJudge {
     if (secrets?.get(hash)?.state === "pending") secrets.delete(hash);
   }
 
-  /** Takes note of a result, whichever process saw it. */
-  learn({ address, result, ...tried }: LogInResult, now: number): void {
+  /** Takes note of a result, whichever process saw it. @returns whether that is news for other processes */
+  learn({ address, result, ...tried }: LogInResult, now: number): boolean {
     const known = this.use(address);
     const before = known.secrets.get(tried.hash);
     if (result === "good") {
-      known.goodAt = now;
-      return known.use(tried.hash, { first: now, state: "good", weight: 1 }, this.bounds.secrets);
+      const isNews = before?.state !== "good" || known.goodAt <= now - NEWS_MS;
+      if (isNews) known.goodAt = now;
+      known.use(tried.hash, { first: now, state: "good", weight: 1 }, this.bounds.secrets);
+      if (before?.state !== "good") known.keepGoods(GOODS_MAX);
+      return isNews;
     }
-    if (before?.state === "wrong") return known.use(tried.hash, before, this.bounds.secrets);
+    if (before?.state === "wrong") {
+      known.use(tried.hash, before, this.bounds.secrets);
+      return false;
+    }
     const weight = this.isSprayed(tried) ? SPRAYED_WEIGHT : 1;
     known.use(tried.hash, { first: now, state: "wrong", weight }, this.bounds.secrets);
     this.counted(known, now);
+    return true;
   }
 
   /** Addresses whose new secrets are refused at this time. */
   bans(now: number): readonly Ban[] {
-    return [...this.addresses].flatMap(([address, known]) => {
-      const refusal = this.refusal(known, now, 0);
-      if (refusal === undefined) return [];
-      const wrong = known.wrong(now, this.limits.windowMs).weight;
-      return [{ address, wrong, reason: refusal.reason, leftMs: refusal.retryMs }];
-    });
+    return [...this.addresses.keys()].flatMap((address) => this.ban(address, now) ?? []);
+  }
+
+  /** The same of one address; undefined if it is not refused. */
+  ban(address: string, now: number): Ban | undefined {
+    const known = this.addresses.get(address);
+    const refusal = known && this.refusal(known, now, 0);
+    if (refusal === undefined) return undefined;
+    const wrong = known!.wrong(now, this.limits.windowMs).weight;
+    return { address, wrong, reason: refusal.reason, leftMs: refusal.retryMs };
   }
 
   /** Forgets an address. @returns whether there was one */
@@ -262,6 +279,13 @@ const PENDING_MS = 10_000;
 /** How long a log-in that succeeded raises the allowance, and by what. */
 const GOOD_MS = 24 * 60 * 60 * 1_000;
 const GOOD_FACTOR = 3;
+/** A success is passed on again after this. */
+const NEWS_MS = 60_000;
+/**
+ * Credentials of an address that a closed address may still use. Few, because some paths take any for right: what was
+ * "right" there would be tried elsewhere.
+ */
+const GOODS_MAX = 32;
 /** So many accounts make a wrong secret one that is sprayed, and then it counts for so many. */
 const SPRAYED_ACCOUNTS = 10;
 const SPRAYED_WEIGHT = 3;
