@@ -121,7 +121,10 @@ export interface LogIn {
    * @default "exact"
    */
   readonly match?: "exact" | "segment";
-  /** @default - any method */
+  /**
+   * Method of the request.
+   * @default - any method
+   */
   readonly method?: "POST" | "GET" | "PROPFIND";
   /**
    * Where the secret is: in `Authorization: Basic`, where only requests with this field count and every path should check
