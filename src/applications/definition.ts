@@ -127,8 +127,8 @@ export interface LogIn {
    */
   readonly method?: "POST" | "GET" | "PROPFIND";
   /**
-   * Where the secret is: in `Authorization: Basic`, where only requests with this field count and every path should check
-   * it; or in the body, a form or JSON.
+   * Place of the secret: `Authorization: Basic`, where only requests with this field count and every path should check it;
+   * or the body, a form or JSON.
    */
   readonly secret: "authorization" | "body";
   /** Fields of the body or the query that differ from one attempt to the next, such as tokens against forgery. */

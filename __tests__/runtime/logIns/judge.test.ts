@@ -168,6 +168,15 @@ test("a secret that is tried for many accounts counts for more, from whichever a
   expect(wrong(judge, "c", 0)).toMatchObject({ reason: "slowed" });
 });
 
+test("an application that is slow to respond closes no address that many users share", () => {
+  const judge = new LogInJudge(LIMITS);
+  const users = Array.from({ length: 40 }, (_, n) => ({ hash: `user ${n}` }));
+  const begun = users.filter((tried) => judge.judge(OWN, tried, 0) === undefined);
+  expect(judge.judge(OWN, { hash: "late" }, 70_000)).toMatchObject({ reason: "slowed" });
+  for (const tried of begun) judge.learn({ address: OWN, ...tried, result: "good" }, 90_000);
+  expect(users.filter((tried) => judge.judge(OWN, tried, 90_000) !== undefined)).toEqual([]);
+});
+
 test("a forgotten address may log in at once", () => {
   const judge = new LogInJudge({ ...LIMITS, wrongSecretsMax: 1 });
   wrong(judge, "a", 0);

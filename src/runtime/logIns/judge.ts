@@ -21,9 +21,9 @@ export interface GuardLimits {
 
 /** What a log-in tries, as keyed hashes. */
 export interface Tried {
-  /** Of the account with the secret. */
+  /** The account with the secret. */
   readonly hash: string;
-  /** Of each alone, where the log-in tells them apart. */
+  /** Each alone, where the log-in tells them apart. */
   readonly secret?: string | undefined;
   readonly account?: string | undefined;
 }
@@ -84,17 +84,18 @@ class Address {
     this.closedUntil = closedUntil;
   }
 
-  /** Wrong secrets that count at this time. */
-  wrong(now: number, windowMs: number): { readonly weight: number; readonly last: number } {
-    let [weight, last] = [0, -Infinity];
-    for (const one of this.secrets.values()) {
-      if (one.state === "good" || one.first <= now - windowMs) continue;
+  /** Wrong secrets that count at this time; the last one; and those whose responses said so. */
+  wrong(now: number, windowMs: number): { weight: number; last: number; sure: number } {
+    const all = { weight: 0, last: -Infinity, sure: 0 };
+    for (const { state, first, weight } of this.secrets.values()) {
+      if (state === "good" || first <= now - windowMs) continue;
       // Whoever goes away before the response has tried all the same.
-      if (one.state === "pending" && one.first > now - PENDING_MS) continue;
-      weight += one.weight;
-      last = Math.max(last, one.first);
+      if (state === "pending" && first > now - PENDING_MS) continue;
+      all.weight += weight;
+      all.last = Math.max(all.last, first);
+      if (state === "wrong") all.sure += weight;
     }
-    return { weight, last };
+    return all;
   }
 
   pending(now: number): number {
@@ -230,17 +231,22 @@ export class LogInJudge {
     // Log-ins at the same time: each is judged before the results of the others are known.
     if (pending > 0 && weight + pending >= wrongSecretsMax * factor)
       return { reason: "slowed", retryMs: slowMs };
-    const steps = weight - slowAfter * factor;
+    const steps = weight - Math.min(slowAfter, wrongSecretsMax) * factor;
     if (steps < 0) return undefined;
-    const until = last + Math.min(slowMs * 2 ** Math.min(steps, STEPS_MAX), Math.max(SLOW_MS_MAX, slowMs));
+    const longest = Math.max(SLOW_MS_MAX, slowMs);
+    const isUsedUp = weight >= wrongSecretsMax * factor;
+    const until = last + (isUsedUp ? longest : Math.min(slowMs * 2 ** Math.min(steps, STEPS_MAX), longest));
     return now < until ? { reason: "slowed", retryMs: until - now } : undefined;
   }
 
-  /** What counts against an address; closes it if that is too much. */
+  /**
+   * What counts against an address; closes it if that is too much. An application that is slow to respond, as after its
+   * start, closes no address that many users share.
+   */
   private counted(known: Address, now: number): ReturnType<Address["wrong"]> {
     const { wrongSecretsMax, windowMs, closeMs } = this.limits;
     const counted = known.wrong(now, windowMs);
-    if (counted.weight >= wrongSecretsMax * this.factor(known, now))
+    if (counted.sure >= wrongSecretsMax * this.factor(known, now))
       known.closedUntil = Math.max(known.closedUntil, counted.last + closeMs);
     return counted;
   }
@@ -275,7 +281,7 @@ export class LogInJudge {
 const SLOW_MS_MAX = 60_000;
 const STEPS_MAX = 20;
 /** A log-in without a result for so long counts as wrong. */
-const PENDING_MS = 10_000;
+const PENDING_MS = 60_000;
 /** How long a log-in that succeeded raises the allowance, and by what. */
 const GOOD_MS = 24 * 60 * 60 * 1_000;
 const GOOD_FACTOR = 3;

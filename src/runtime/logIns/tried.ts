@@ -18,7 +18,7 @@ export class SecretHashes {
     this.key = key;
   }
 
-  /** Of `Authorization: Basic`; undefined for a request without it. Other schemes have no passwords, or change each time. */
+  /** Hashes `Authorization: Basic`; undefined for a request without it. Other schemes have no passwords, or change each time. */
   ofAuthorization({ headers }: RequestHead): Tried | undefined {
     const value = headerValue(headers, "authorization");
     if (value === undefined || !/^basic /i.test(value)) return undefined;
@@ -26,7 +26,7 @@ export class SecretHashes {
     return this.tried(["authorization", value], account, secret);
   }
 
-  /** Of a whole body. */
+  /** Hashes a whole body. */
   ofBody({ headers, target, path }: RequestHead, body: Buffer, rule: LogInConfig): Tried {
     const type = headerValue(headers, "content-type") ?? "";
     const encoded = headerValue(headers, "content-encoding") !== undefined;
@@ -82,11 +82,11 @@ function fieldsOf(type: string, body: string, changing: readonly string[]): Read
 
 /** The pieces of a form, as they were sent. */
 const withoutFields = (form: string, changing: readonly string[]): string[] =>
-  form === ""
-    ? []
-    : form
-        .split("&")
-        .filter((piece) => !changing.includes(new URLSearchParams(piece).keys().next().value ?? ""));
+  form === "" ? [] : form.split("&").filter((piece) => !isOf(piece, changing));
+
+/** Whether a piece of a form is one of these fields, and nothing else: some servers separate fields by `;`. */
+const isOf = (piece: string, fields: readonly string[]): boolean =>
+  !piece.includes(";") && fields.includes(new URLSearchParams(piece).keys().next().value ?? "");
 
 function membersOf(body: string, changing: readonly string[]): ReadBody | undefined {
   let members = 0;
@@ -95,10 +95,12 @@ function membersOf(body: string, changing: readonly string[]): ReadBody | undefi
       if (name !== "" && !Array.isArray(this)) members += 1;
       return value;
     });
-    // Of members with the same name, servers read the first or the last.
+    // Servers read the first or the last of members with the same name.
     if (typeof read !== "object" || read === null || members !== namesIn(body)) return undefined;
     const all = Object.entries(read);
-    const rest = JSON.stringify(all.filter(([name]) => !changing.includes(name)));
+    // Texts that differ may be read as the same here, such as long numbers.
+    const rest =
+      changing.length === 0 ? body : JSON.stringify(all.filter(([name]) => !changing.includes(name)));
     const valueOf = (field: string): unknown => all.find(([name]) => name === field)?.[1];
     return { rest, values: (field) => textOf(valueOf(field)) };
   } catch {

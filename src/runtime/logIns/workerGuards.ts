@@ -2,13 +2,13 @@ import { LogInRules, type ProxyConfig, type VirtualServerConfig } from "../../mo
 import type { RouteAction } from "../exchange/exchange.js";
 import type { WorkerCounts } from "../counting/workerCounts.js";
 import { hostNow } from "../rates/hostClock.js";
-import { GuardedAction, WorkerGuard } from "./guardedAction.js";
+import { LogInAction, WorkerGuard } from "./logInAction.js";
 import type { JudgeState, LogInResult } from "./judge.js";
 import { newKey, SecretHashes } from "./tried.js";
 
 /** What all workers know of log-ins: a worker begins with it. */
 export interface GuardsState {
-  /** Of all hashes, in base64; random for each start of the service, and on no disk. */
+  /** The key of all hashes, in base64; random for each start of the service, and on no disk. */
   readonly key: string;
   /** By the name of the guard. */
   readonly states: Readonly<Record<string, JudgeState>>;
@@ -44,7 +44,7 @@ export class WorkerGuards {
     if (guard === undefined || logIns === undefined) return action;
     const rules = this.rules.get(server) ?? new LogInRules(logIns);
     this.rules.set(server, rules);
-    return new GuardedAction(action, rules, guard);
+    return new LogInAction(action, rules, guard);
   }
 
   begin({ key, states }: GuardsState): void {

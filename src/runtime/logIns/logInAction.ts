@@ -31,7 +31,7 @@ interface Attempt {
 }
 
 /** The action of a route with log-ins: lets through what is none, or what the guard does not refuse. */
-export class GuardedAction implements RouteAction {
+export class LogInAction implements RouteAction {
   constructor(
     private readonly inner: RouteAction,
     private readonly rules: LogInRules,
