@@ -148,7 +148,7 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
         server,
         action: { handle },
         guard: undefined,
-    limits: undefined,
+        limits: undefined,
         responseFields: compileResponseFields(server, route),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),

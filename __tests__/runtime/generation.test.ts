@@ -90,6 +90,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
       },
       heard: () => undefined,
     },
+    guards: { state: { key: "", states: {} }, heard: () => undefined },
     pauses: () => ({ maintenance: [] }),
     limits: { all: NO_NEWS, heard: () => undefined, gone: () => undefined },
     count: () => undefined,
@@ -129,7 +130,13 @@ test("workers get what they need, and those that start later what is newest", as
   const { loaded, ...rest } = sent(first)[0]!;
   expect(rest).toEqual({
     ...{ type: "start", fds: { a: 4, b: 5, c: 4 }, ticketKeys: "keys", challenges: [] },
-    ...{ serverOrders: {}, limits: NO_NEWS, pauses: { maintenance: [] }, logToStderr: false, without: [] },
+    ...{
+      serverOrders: {},
+      pauses: { maintenance: [] },
+      guards: { key: "", states: {} },
+      logToStderr: false,
+      without: [],
+    },
   });
   expect(loaded).toMatchObject({ tls: { one: { certificates: [CERTIFICATE] } } });
   generation.broadcast({ type: "ticketKeys", ticketKeys: "newer" });

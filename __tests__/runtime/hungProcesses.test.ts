@@ -32,6 +32,7 @@ function startWorker(script: string) {
   const worker = new WorkerHandle(
     {
       ...{ ...spec, command: ["-e", `process.on("disconnect", process.exit); ${script}`] },
+      guards: { state: { key: "", states: {} }, heard: () => undefined },
       ...{ ticketKeys: "", challenges: [], pauses: () => ({ maintenance: [] }) },
       upstreams: { orders: {}, heard: () => undefined },
       limits: { all: NO_NEWS, heard: () => undefined, gone: () => undefined },

@@ -56,7 +56,7 @@ export const sftpgo: RealApplication = {
       clients: {
         builtIn: [],
         withCredentials: ["/dav", "/api"],
-        logIns: [{ method: "POST", path: "/web/client/login", failed: [200] }],
+        logIns: [{ method: "POST", path: "/web/client/login", secret: "body", failed: [200] }],
       },
     }),
   needs: ["sftpgo", "templates", "static"],

@@ -112,17 +112,36 @@ export interface ApplicationClients {
   readonly logIns: readonly LogIn[];
 }
 
-/** A request that logs a user in. */
+/** A request that tries a secret: that logs a user in, opens a shared link, or gives a second factor. */
 export interface LogIn {
-  /** Method of the request. */
-  readonly method: "POST" | "GET" | "PROPFIND";
   /** Path of the request. */
   readonly path: string;
-  /** Statuses of a failed login. If the login form is shown again with an error, 200. */
+  /**
+   * Whether it is only this path, or also each path below it.
+   * @default "exact"
+   */
+  readonly match?: "exact" | "segment";
+  /**
+   * Method of the request.
+   * @default - any method
+   */
+  readonly method?: "POST" | "GET" | "PROPFIND";
+  /**
+   * Place of the secret: `Authorization: Basic`, where only requests with this field count and every path should check it;
+   * or the body, a form or JSON.
+   */
+  readonly secret: "authorization" | "body";
+  /** Fields of the body or the query that differ from one attempt to the next, such as tokens against forgery. */
+  readonly changing?: readonly string[];
+  /** Field of the body with the account's name. */
+  readonly account?: string;
+  /** Field of the body with the password. */
+  readonly password?: string;
+  /** Statuses of the response to a wrong secret. If the login form is shown again with an error, 200. */
   readonly failed: readonly number[];
   /**
-   * Path that the response to a failed login redirects to, if a successful login has the same status and another
-   * path: the status alone tells nothing.
+   * End of the path that the response to a wrong secret redirects to, if a success has the same status and another path: the
+   * status alone tells nothing.
    */
   readonly failedLocation?: string;
 }

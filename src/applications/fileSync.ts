@@ -1,6 +1,7 @@
 import type { ActionInput, DeploymentInput, DeploymentRow, ExpectationInput, Tree } from "../model/index.js";
 import { FASTCGI_START } from "../render/index.js";
 import type { ApplicationDefinition, ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
+import { seahubLogIns } from "./pieces.js";
 import { WRONG_NAME } from "../model/host/rows.js";
 import { mediaCauses, OWN_404 } from "./frontEndExpectations.js";
 import {
@@ -59,9 +60,8 @@ export function fileSyncService(options: FileSyncFacts): FileSyncService {
       ...(paths.web.startsWith("/seafile") ? { builtIn: ["/seafhttp"] } : {}),
       withCredentials: [paths.fileServer, paths.webdav, `${paths.web}/api2`],
       logIns: [
-        { method: "POST", path: `${paths.web}/accounts/login/`, failed: [200] },
-        { method: "POST", path: `${paths.web}/api2/auth-token/`, failed: [400, 403] },
-        { method: "PROPFIND", path: `${paths.webdav}/`, failed: [401] },
+        ...seahubLogIns(paths.web),
+        { path: `${paths.webdav}`, match: "segment", secret: "authorization", failed: [401] },
       ],
     },
   };

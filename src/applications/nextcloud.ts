@@ -1,5 +1,11 @@
 import type { ExpectationInput } from "../model/index.js";
-import type { ApplicationDefinition, ApplicationPart, PublicPlace, SettingsCommand } from "./definition.js";
+import type {
+  ApplicationDefinition,
+  ApplicationPart,
+  LogIn,
+  PublicPlace,
+  SettingsCommand,
+} from "./definition.js";
 import {
   alive,
   noResponse,
@@ -77,15 +83,36 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
         "/index.php/login/v2",
         "/push",
       ],
+      // With and without pretty URLs.
       logIns: [
-        // A successful log-in is 303 as well, to another path; `/index.php` without pretty URLs.
-        { method: "POST", path: "/login", failed: [303], failedLocation: "/login" },
-        { method: "POST", path: "/index.php/login", failed: [303], failedLocation: "/index.php/login" },
-        { method: "PROPFIND", path: "/remote.php/dav/", failed: [401] },
+        ...["", "/index.php"].flatMap(pagesWithSecrets),
+        ...["/remote.php", "/public.php", "/ocs"].map((path): LogIn => {
+          return { path, match: "segment", secret: "authorization", failed: [401] };
+        }),
       ],
     },
   };
 }
+
+/** The log-in page, second factors, and links that have a password; successes are 303 as well, to other paths. */
+const pagesWithSecrets = (at: string): readonly LogIn[] => [
+  {
+    ...{ method: "POST", path: `${at}/login`, secret: "body" },
+    changing: ["requesttoken", "timezone", "timezone_offset", "redirect_url", "direct", "clear"],
+    ...{ account: "user", password: "password", failed: [303], failedLocation: "/login" },
+  },
+  ...["totp", "backup_codes"].map((provider): LogIn => {
+    const failedLocation = `/login/challenge/${provider}`;
+    return {
+      ...{ method: "POST", path: `${at}${failedLocation}`, secret: "body" },
+      ...{ changing: ["requesttoken"], failed: [303], failedLocation },
+    };
+  }),
+  {
+    ...{ method: "POST", path: `${at}/s`, match: "segment", secret: "body" },
+    ...{ changing: ["requesttoken", "sharingToken", "sharingType"], failed: [200] },
+  },
+];
 
 /** Nextcloud's `status.php` responds with 400 to a name that is not among its trusted domains. */
 const untrusted = (place: PublicPlace) => ({

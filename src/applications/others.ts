@@ -96,7 +96,12 @@ export const immich = (): OneServer =>
       clients: {
         builtIn: ["/.well-known/immich"],
         withCredentials: ["/api", "/.well-known/immich"],
-        logIns: [{ method: "POST", path: "/api/auth/login", failed: [401] }],
+        logIns: [
+          {
+            ...{ method: "POST", path: "/api/auth/login", secret: "body" },
+            ...{ account: "email", password: "password", failed: [401] },
+          },
+        ],
       },
     },
   );
@@ -125,7 +130,12 @@ const scale =
             "/.well-known/openid-configuration",
             "/signin",
           ],
-          logIns: [{ method: "POST", path: "/signin/v1/identifier/_/logon", failed: [204] }],
+          logIns: [
+            {
+              ...{ method: "POST", path: "/signin/v1/identifier/_/logon", secret: "body" },
+              ...{ changing: ["state", "hello"], failed: [204] },
+            },
+          ],
         },
       },
     );
@@ -161,8 +171,11 @@ const vaultwardenServer = (directory: string): OneServer =>
       clients: {
         withCredentials: ["/api", "/identity", "/icons", "/notifications", "/events"],
         logIns: [
-          { method: "POST", path: "/identity/connect/token", failed: [400] },
-          { method: "POST", path: "/admin", failed: [401] },
+          {
+            ...{ method: "POST", path: "/identity/connect/token", secret: "body" },
+            ...{ account: "username", password: "password", failed: [400] },
+          },
+          { method: "POST", path: "/admin", secret: "body", failed: [401] },
         ],
       },
     },
@@ -182,7 +195,7 @@ export const radicale = (): OneServer =>
       clients: {
         builtIn: ["/.well-known/caldav", "/.well-known/carddav"],
         withCredentials: ["/"],
-        logIns: [{ method: "PROPFIND", path: "/", failed: [401] }],
+        logIns: [{ path: "/", match: "segment", secret: "authorization", failed: [401] }],
       },
     },
   );
@@ -217,7 +230,22 @@ export const gitea = ({ settingsFile = "/etc/gitea/app.ini" }: GiteaOptions = {}
         builtIn: ["/v2"],
         // Git, for repositories at any path.
         withCredentials: ["/"],
-        logIns: [{ method: "POST", path: "/user/login", failed: [200] }],
+        logIns: [
+          {
+            ...{ method: "POST", path: "/user/login", secret: "body", changing: ["_csrf"] },
+            ...{ account: "user_name", password: "password", failed: [200] },
+          },
+          { method: "POST", path: "/user/two_factor", secret: "body", changing: ["_csrf"], failed: [200] },
+          {
+            method: "POST",
+            path: "/user/two_factor/scratch",
+            secret: "body",
+            changing: ["_csrf"],
+            failed: [200],
+          },
+          // Git and the API, for repositories at any path.
+          { path: "/", match: "segment", secret: "authorization", failed: [401] },
+        ],
       },
     },
   );

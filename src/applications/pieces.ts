@@ -1,5 +1,5 @@
 import type { ExpectationInput, Tree } from "../model/index.js";
-import type { ApplicationPart, ApplicationRoute, PublicPlace } from "./definition.js";
+import type { ApplicationPart, ApplicationRoute, LogIn, PublicPlace } from "./definition.js";
 import { mediaCauses, OWN_404 } from "./frontEndExpectations.js";
 
 /** The parts that entries of the table are made from. */
@@ -173,3 +173,15 @@ export const SYNC_MAINTENANCE = {
     "",
   ].join("\n"),
 } as const;
+
+/** Requests of Seafile's web interface, below its path, that try a secret. */
+export const seahubLogIns = (web: string): readonly LogIn[] => [
+  {
+    ...{ method: "POST", path: `${web}/accounts/login/`, secret: "body", changing: ["csrfmiddlewaretoken"] },
+    ...{ account: "login", password: "password", failed: [200] },
+  },
+  {
+    ...{ method: "POST", path: `${web}/api2/auth-token/`, secret: "body" },
+    ...{ account: "username", password: "password", failed: [400, 403] },
+  },
+];

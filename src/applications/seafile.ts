@@ -11,6 +11,7 @@ import {
   routeTo,
   served,
   when,
+  seahubLogIns,
 } from "./pieces.js";
 
 /**
@@ -167,9 +168,8 @@ export function seafile(options: SeafileOptions): Seafile {
       builtIn: ["/seafhttp", ...(installation.components.notification === true ? ["/notification"] : [])],
       withCredentials: ["/seafhttp", "/seafdav", `${web}/api2`, `${web}/api/v2.1`, "/notification"],
       logIns: [
-        { method: "POST", path: `${web}/accounts/login/`, failed: [200] },
-        { method: "POST", path: `${web}/api2/auth-token/`, failed: [400, 403] },
-        { method: "PROPFIND", path: "/seafdav/", failed: [401] },
+        ...seahubLogIns(web),
+        { path: "/seafdav", match: "segment", secret: "authorization", failed: [401] },
       ],
     },
   };

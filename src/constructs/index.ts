@@ -1,3 +1,4 @@
+export type { PasswordGuard, PasswordGuardOption } from "./proxy/passwordGuard.js";
 export { Access, type AccessOption, type AccessPolicy } from "./proxy/access.js";
 export type {
   AcmeDnsOptions,

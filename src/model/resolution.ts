@@ -111,6 +111,8 @@ export interface ResolutionMatch {
    * a site and a route, such as `vault/admin`. Undefined if everyone may come in.
    */
   readonly access?: string;
+  /** Name of the guard against guessing that judges log-ins, the place that it was given at. Undefined without one. */
+  readonly passwordGuard?: string;
   /**
    * The client's address, for logs and upstreams: from the header fields of a trusted proxy, else the address that
    * the request comes from.
@@ -228,6 +230,7 @@ function matchOf(
     virtualServer: server.name,
     route: route?.name,
     access: route?.access,
+    passwordGuard: server.passwordGuard,
     responseHeaders: Object.fromEntries(
       rules.flatMap(([name, field]) => (field === undefined ? [] : [[name, field.value]])),
     ),

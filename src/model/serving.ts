@@ -14,6 +14,8 @@ export * from "./access/addressList.js";
 export { AddressSet, type PackedAddresses, withinRanges } from "./access/addressSet.js";
 export * from "./config/accessGuard.js";
 export * from "./config/accessJudge.js";
+export type { LogInConfig, PasswordGuardConfig } from "./config/guardChecks.js";
+export * from "./config/logInRules.js";
 export * from "./net/address.js";
 export * from "./net/authority.js";
 export * from "./text/blanks.js";

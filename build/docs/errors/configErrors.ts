@@ -53,6 +53,20 @@ function withField(path: string, value: unknown): ErrorEntry["example"] {
   };
 }
 
+/** The config with a guard of its second virtual server. */
+function guarded(more: object, address = "0.0.0.0"): Problem {
+  const { listeners, virtualServers, ...rest } = config();
+  const servers = virtualServers.map((one, i) =>
+    i === 0 ? one : { ...one, passwordGuard: "site", ...more },
+  );
+  return only(
+    parseConfig({
+      ...{ ...rest, passwordGuards: { site: {} }, virtualServers: servers },
+      listeners: [listeners[0], { ...listeners[1], address }],
+    }),
+  );
+}
+
 type Fields = Record<string, unknown> & { [step: string]: Fields | unknown };
 
 /** An authority's `dns`. */
@@ -446,6 +460,16 @@ export const CONFIG_ERRORS = {
     means:
       'The route takes uploads, and the limit is lower than the pace of one sync client. A client that gets 429 in the middle of an upload shows an error, or begins again. A route with `requestBodyBytesMax` of up to 1048576, or with `writes: "never"`, takes no uploads, and may have any limit. See [rates.md](rates.md).',
     example: withField("virtualServers[1].routes[0].rateLimit", { requests: 5, perMs: 60_000 }),
+  },
+  "config.guard-without-log-in": {
+    means:
+      "The guard has nothing to judge: nothing says which requests log in, and how a response to a wrong password looks. See [password-guard.md](password-guard.md).",
+    example: () => guarded({}),
+  },
+  "config.guard-of-one-client": {
+    means:
+      "A program on the same host is in front of Portico, and nothing tells Portico to believe the addresses that it names. All clients would share one allowance, and one who guesses would lock out everybody.",
+    example: () => guarded({ logIns: [{ path: "/login", secret: "body", failed: [401] }] }, "127.0.0.1"),
   },
   "config.everyone-allowed": {
     means:

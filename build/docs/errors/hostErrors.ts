@@ -274,6 +274,13 @@ export const HOST_ERRORS = {
     { received: '"vualt"', allowed: "application, vault, wiki", fix: "Did you mean `vault`?" },
   ),
   ...seen(
+    "control.not-banned",
+    "No guard against guessing refuses the address. An IPv6 address counts by its network: `portico bans` lists it in this form.",
+    "ADDRESS",
+    "is not refused by any guard",
+    { received: '"203.0.113.7"' },
+  ),
+  ...seen(
     "control.quiesced",
     "Only one command at a time may run under `portico quiesce`.",
     "",

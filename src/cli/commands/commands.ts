@@ -1,3 +1,4 @@
+import { addBans } from "./bansCommand.js";
 import type { Command } from "commander";
 import { addActivate } from "./activateCommand.js";
 import { addCertificates } from "./certificatesCommand.js";
@@ -27,6 +28,7 @@ export function addCommands(program: Command, output: CommandOutput, done: (code
   addStatus(program, output, done);
   addCertificates(program, output, done);
   addUpstreams(program, output, done);
+  addBans(program, output, done);
   addMaintenance(program, output, done);
   addQuiesce(program, output, done);
   addNotify(program, output, done);

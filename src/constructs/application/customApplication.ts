@@ -87,8 +87,13 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
     logIns: required(
       listOf(
         fields<LogIn>({
-          method: required(choice("POST", "GET", "PROPFIND")),
           path: required(text),
+          match: choice("exact", "segment"),
+          method: choice("POST", "GET", "PROPFIND"),
+          secret: required(choice("authorization", "body")),
+          changing: listOf(text),
+          account: text,
+          password: text,
           failed: required(listOf(number)),
           failedLocation: text,
         }),

@@ -1,4 +1,5 @@
 import { ACCESS, accessOptionProblems } from "../proxy/access.js";
+import { guardOptionProblems, PASSWORD_GUARD } from "../proxy/passwordGuard.js";
 import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { CONTAINER_PATHS } from "../../render/index.js";
@@ -46,6 +47,7 @@ export class ContainerFrontEnd<
       ...unusedProblems(fit, at),
       ...siteProblems(fit, at, true),
       ...accessOptionProblems(at("access"), fit.access),
+      ...guardOptionProblems(at("passwordGuard"), fit.passwordGuard),
       ...namesProblems(at("serverNames"), fit.serverNames ?? [], true),
       ...(fit.application !== undefined && (fit.serverNames ?? []).length === 0
         ? [noName(at("serverNames"))]
@@ -100,6 +102,7 @@ const CONTAINER_FRONT_END_PROPS: PropTable<ContainerFrontEndProps> = {
   defaultPage: text,
   proxy: fields(PROXY_SETTINGS),
   access: ACCESS,
+  passwordGuard: PASSWORD_GUARD,
 };
 
 const namesOfNothing = (path: string): Problem =>

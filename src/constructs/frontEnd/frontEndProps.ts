@@ -2,6 +2,7 @@ import type { Construct } from "constructs";
 import { isWildcard, type Problem, problem } from "../../model/index.js";
 import type { HostPaths } from "../../render/index.js";
 import { ACCESS, accessOptionProblems } from "../proxy/access.js";
+import { guardOptionProblems, PASSWORD_GUARD } from "../proxy/passwordGuard.js";
 import { FIREWALL_PROPS } from "../service/firewall.js";
 import { HOST_PROPS, type HostProps, type IHost } from "../host/host.js";
 import type { Mode } from "../proxy/mode.js";
@@ -116,6 +117,7 @@ export const FRONT_END_PROPS: PropTable<FrontEndProps> = {
   ),
   activation: fields(ACTIVATION_PROPS),
   access: ACCESS,
+  passwordGuard: PASSWORD_GUARD,
   outputs: flag,
 };
 
@@ -126,6 +128,7 @@ export function refuseFrontEnd(construct: Construct, props: FrontEndProps): void
     ...unusedProblems(fit, at),
     ...siteProblems(fit, at, false),
     ...accessOptionProblems(at("access"), fit.access),
+    ...guardOptionProblems(at("passwordGuard"), fit.passwordGuard),
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
     ...hostPathProblems(fit.paths, at("paths")),
     ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),

@@ -6,6 +6,7 @@ import {
   DEFAULT_SERVER,
   type FrontEndExpectations,
   frontEndExpectations,
+  type LogIn,
   type PublicPlace,
   type PauseResponse,
 } from "../../applications/index.js";
@@ -250,6 +251,11 @@ interface RoutesInput extends Omit<ApplicationInput, "upstreams"> {
 function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<string, Route>> {
   const { requestBodyTimeoutMs, routeResponseHeaders: responseHeaders = {} } = input;
   const given = Object.entries(input.application.routes(input.place)) as [string, ApplicationRoute][];
+  const below = input.routeName === undefined ? "" : input.place.path;
+  server.logIns = [
+    ...server.logIns,
+    ...input.application.clients.logIns.map((one) => logInBelow(below, one)),
+  ];
   const made = given.map(([id, route]): [string, Route] => {
     const { action, access, ownLogs = false, ...props } = route;
     const proxied = action.type === "proxy" && requestBodyTimeoutMs !== undefined;
@@ -266,6 +272,12 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
   for (const [, route] of made) literalPaths.add(route);
   return Object.fromEntries(made);
 }
+
+const logInBelow = (path: string, { failedLocation, ...logIn }: LogIn): LogIn => ({
+  ...logIn,
+  path: `${path}${logIn.path}`,
+  ...(failedLocation === undefined ? {} : { failedLocation: `${path}${failedLocation}` }),
+});
 
 interface PageInput extends Pick<SiteInput, "page" | "application" | "routeResponseHeaders"> {
   readonly place: PublicPlace;

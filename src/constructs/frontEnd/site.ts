@@ -85,6 +85,8 @@ export class Site<
     this.virtualServer = made.application;
     if (props.access !== undefined)
       this.virtualServer.access = { name: this.virtualServer.name, access: props.access };
+    if (props.passwordGuard !== undefined)
+      this.virtualServer.guard = { name: this.virtualServer.name, guard: props.passwordGuard };
     this.redirect = made.redirect;
     if (isFurther) this.virtualServer.namedBy = this.node.path;
     this.linked = made.linked;

@@ -8,6 +8,12 @@ import { FURTHER_NAME, nameRule } from "../../model/net/serverName.js";
 import { accepting } from "../../model/text/textRule.js";
 import type { Application } from "../application/application.js";
 import type { RouteResponseFields, UpstreamOverrides } from "../application/members.js";
+import {
+  guardOptionProblems,
+  guardWithoutLogIns,
+  PASSWORD_GUARD,
+  type PasswordGuardOption,
+} from "../proxy/passwordGuard.js";
 import { ACCESS, type AccessOption, accessOptionProblems } from "../proxy/access.js";
 import { type ErrorPage, PAUSE_RESPONSE } from "../proxy/errorPage.js";
 import { serverOptionProblems } from "../props/checks.js";
@@ -81,6 +87,12 @@ export interface FrontEndAccess {
    * @default - everyone
    */
   readonly access?: AccessOption;
+  /**
+   * Guards log-ins against guessing, at every site whose application says what a log-in is. `passwordGuard` of a site takes
+   * its place. `{}` for one with the defaults.
+   * @default - none
+   */
+  readonly passwordGuard?: PasswordGuardOption;
 }
 
 /** Options of the front end's own application, whose site has the host's names, or in containers `serverNames`. */
@@ -127,6 +139,12 @@ export interface SiteProps<
    * @default - those whom the front end lets in
    */
   readonly access?: AccessOption;
+  /**
+   * Guards the log-ins of the application against guessing; `"off"` for none. It takes the place of `passwordGuard` of the
+   * front end, as a whole.
+   * @default - that of the front end
+   */
+  readonly passwordGuard?: PasswordGuardOption;
 }
 
 const UPSTREAM_CHANGES = fields<Partial<UpstreamProps>>(partial(UPSTREAM_PROPS));
@@ -149,6 +167,7 @@ const SITE_PROPS: PropTable<SiteProps> = {
   application: required(APPLICATION),
   tls: TLS_MATERIAL,
   access: ACCESS,
+  passwordGuard: PASSWORD_GUARD,
   ...SITE_OPTIONS,
 };
 
@@ -177,6 +196,8 @@ export function refuseSite(site: Construct, props: SiteProps, inContainer: boole
   refuseProps(site, props, withMembers(props, SITE_PROPS), (fit) => [
     ...siteProblems(fit, at, inContainer),
     ...accessOptionProblems(at("access"), fit.access),
+    ...guardOptionProblems(at("passwordGuard"), fit.passwordGuard),
+    ...guardWithoutLogIns(at("passwordGuard"), fit.passwordGuard, fit.application?.definition.clients.logIns),
     ...namesProblems(at("serverNames"), fit.serverNames ?? [], true),
     ...(fit.serverNames?.length === 0 ? [noName(at("serverNames"))] : []),
   ]);

@@ -2,6 +2,7 @@ import { Construct } from "constructs";
 import { formatProblem, problem } from "../../model/index.js";
 import { renderDefaultPage } from "../../render/index.js";
 import type { AccessOption } from "../proxy/access.js";
+import type { PasswordGuardOption } from "../proxy/passwordGuard.js";
 import { Action } from "../proxy/action.js";
 import type { Listener } from "../proxy/listener.js";
 import type { Mode } from "../proxy/mode.js";
@@ -97,13 +98,16 @@ export abstract class SitesOfProxy<
     pageDirectory: string,
   ): string | undefined {
     const { application, defaultPage } = props;
-    const { access } = props;
+    const { access, passwordGuard: guard } = props;
     if (access !== undefined) this.proxy.access = { name: "front end", access };
+    if (guard !== undefined) this.proxy.guard = { name: "front end", guard };
     const page = Action.staticFiles(pageDirectory, { index: ["index.html"] });
     const hasPage = application !== undefined && respondsToAnyName({ application: application.definition });
     this.ownDefault = addDefaultServer(this.proxy, this.listeners, hasPage ? page : undefined);
     if (application === undefined) return undefined;
-    const site = this.add(new Site(this, "Site", { ...props, application, access: undefined }, page));
+    const site = this.add(
+      new Site(this, "Site", { ...props, application, access: undefined, passwordGuard: undefined }, page),
+    );
     this.ownSite = site;
     this.node.addValidation({ validate: () => takenNameProblems(site, this.proxy).map(formatProblem) });
     const isServed = isPageServed({ ...props, application: application.definition, mode: this.mode });
@@ -123,4 +127,5 @@ interface OwnSiteProps<
 > extends OwnSiteOptions<Upstreams, Routes, Settings> {
   readonly serverNames: readonly string[];
   readonly access?: AccessOption;
+  readonly passwordGuard?: PasswordGuardOption;
 }

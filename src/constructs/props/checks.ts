@@ -94,6 +94,20 @@ export function accessPolicyProblems(path: string, value: AccessPolicyInput): Pr
   return problemsAt(path, config, "accessPolicies.policy");
 }
 
+/** A guard as it may be written. */
+export type PasswordGuardInput = NonNullable<ProxyConfigInput["passwordGuards"]>[string];
+
+/** The same of a guard against guessing. */
+export function guardInputProblems(path: string, value: PasswordGuardInput): Problem[] {
+  const config = {
+    version: 1,
+    passwordGuards: { guard: value },
+    listeners: [LISTENER],
+    virtualServers: [SERVER],
+  } as const;
+  return problemsAt(path, config, "passwordGuards.guard");
+}
+
 /** The same of an option of a listener. */
 export function listenerOptionProblems<K extends "proxyProtocol">(
   path: string,

@@ -1,6 +1,7 @@
 import { Construct, type IConstruct } from "constructs";
 import { type Problem, problem, type ProxyConfigInput } from "../../model/index.js";
 import type { NamedAccess } from "./access.js";
+import type { NamedGuard } from "./passwordGuard.js";
 import { refuse } from "../props/checks.js";
 import type { ProxySettings } from "./proxySettings.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
@@ -13,6 +14,7 @@ export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
   readonly config: ProxyConfigInput;
   readonly access?: NamedAccess | undefined;
+  readonly guard?: NamedGuard | undefined;
   readonly problems: readonly Problem[];
   readonly upstreams: readonly (IConstruct & { readonly name: string })[];
   readonly ticketKeysFile?: string | undefined;

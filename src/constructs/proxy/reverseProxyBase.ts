@@ -9,6 +9,7 @@ import {
   type ProxyConfigInput,
 } from "../../model/index.js";
 import type { NamedAccess } from "./access.js";
+import type { NamedGuard } from "./passwordGuard.js";
 import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
 import { excludedKeyProblems } from "./certificatesHere.js";
 import {
@@ -51,6 +52,8 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
   holderAddress?: string;
   /** @internal Who may come in where neither route nor site says so. */
   access?: NamedAccess;
+  /** @internal Guards log-ins where no site says so. */
+  guard?: NamedGuard;
 
   /** @internal */
   constructor(scope: Construct, id: string) {
@@ -126,6 +129,7 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
       ...configSettings(this.settings),
       version: 1,
       ...this.accessPolicies,
+      ...this.passwordGuards,
       ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.certificateAuthorities }),
       listeners: this.listeners.map((listener) => listener.render(this.certificatesOf(listener))),
       upstreams: this.upstreams.map((upstream) => upstream.render()),
@@ -139,6 +143,14 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
       routes.flatMap(({ policy }) => (policy === undefined ? [] : [[policy.name, policy.policy] as const])),
     );
     return used.length === 0 ? {} : { accessPolicies: Object.fromEntries(used) };
+  }
+
+  /** Those that virtual servers name. */
+  private get passwordGuards(): Pick<ProxyConfigInput, "passwordGuards"> {
+    const used = this.virtualServers.flatMap(({ passwordGuard: one }) =>
+      one === undefined ? [] : [[one.name, one.guard] as const],
+    );
+    return used.length === 0 ? {} : { passwordGuards: Object.fromEntries(used) };
   }
 
   private get certificateAuthorities(): readonly CertificateAuthorityInput[] {

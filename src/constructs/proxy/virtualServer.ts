@@ -40,6 +40,8 @@ import {
   withoutForce,
 } from "./responseHeaders.js";
 import type { NamedAccess } from "./access.js";
+import type { LogIn } from "../../applications/definition.js";
+import type { NamedGuard, PasswordGuard } from "./passwordGuard.js";
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -71,6 +73,10 @@ export class VirtualServer extends Construct implements IVirtualServer {
   namedBy: string;
   /** @internal Who may use its routes; undefined for those whom the front end lets in. */
   access?: NamedAccess;
+  /** @internal What tries a secret, by its applications. */
+  logIns: readonly LogIn[] = [];
+  /** @internal Guards these; undefined for the guard of the front end. */
+  guard?: NamedGuard;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
 
@@ -97,6 +103,13 @@ export class VirtualServer extends Construct implements IVirtualServer {
   /** @internal Who may use routes without `access` of their own. */
   get outerAccess(): NamedAccess | undefined {
     return this.access ?? proxyOf(this).access;
+  }
+
+  /** @internal The guard that applies, and the name of the place that it was given at. */
+  get passwordGuard(): { readonly name: string; readonly guard: PasswordGuard } | undefined {
+    const nearest = this.guard ?? proxyOf(this).guard;
+    if (nearest === undefined || nearest.guard === "off" || this.logIns.length === 0) return undefined;
+    return { name: nearest.name, guard: nearest.guard };
   }
 
   get listeners(): readonly IListener[] {
@@ -167,11 +180,13 @@ export class VirtualServer extends Construct implements IVirtualServer {
   /** @internal The server's section of the config. */
   render(): VirtualServerInput {
     const closed = this.routes.flatMap((route) => (route.closedByManual === undefined ? [] : [route.path]));
+    const { passwordGuard: guard } = this;
     return {
       ...sectionOf({ ...this.props, name: this.name, site: this.site }),
       listeners: this.listeners.map((listener) => listener.name),
       ...(closed.length === 0 ? {} : { privatePaths: closed }),
       routes: this.routes.map((route) => route.render()),
+      ...(guard === undefined ? {} : { passwordGuard: guard.name, logIns: this.logIns }),
     };
   }
 

@@ -2,6 +2,7 @@ import {
   CATCH_ALL,
   type HeaderList,
   isBodyTooLong,
+  LogInRules,
   type ProxyConfig,
   type RouteConfig,
   RouteTable,
@@ -60,6 +61,7 @@ export function decisionSteps(
     steps.push(...accessSteps(match, request));
     const limit = limitText(route);
     if (limit !== undefined) steps.push(step("limit", limit));
+    steps.push(...guardSteps(match, request));
     const { requestBodyBytesMax: max } = route;
     if (max > 0)
       steps.push(
@@ -101,6 +103,17 @@ function accessSteps({ route, guard, path }: RouteMatch, { client, target }: Dec
   if (refusal === undefined) return [step("access", `${own}: lets ${client} in`)];
   const other = refusal.policy === own ? "" : ", as a server may read the path";
   return [step("access", `${refusal.policy}: \`${refusal.by}\` refuses ${client}${other}`)];
+}
+
+/** Whether the request tries a secret; the running proxy knows whether it would be refused. */
+function guardSteps({ server, path }: RouteMatch, { method, target }: DecidedRequest): DecisionStep[] {
+  const { passwordGuard, logIns } = server;
+  if (passwordGuard === undefined || logIns === undefined) return [];
+  return new LogInRules(logIns).of({ method, target, path }).map(({ secret, path: at }) => {
+    const where = secret === "body" ? "the body" : "`Authorization: Basic`, if it has that field";
+    const outcome = `${passwordGuard}: a log-in (${at}) with its secret in ${where}; 429 while \`portico bans\` lists the client and the secret is new`;
+    return step("passwordGuard", outcome);
+  });
 }
 
 /** Routes that match, the chosen one first, and how many do not. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { guardName, logIns, passwordGuards } from "../access/guardSchema.js";
 import { access, accessPolicies } from "../access/policySchema.js";
 import { acceptedRisks, privatePaths } from "./security.js";
 import { actionFields } from "../actions/table.js";
@@ -200,6 +201,8 @@ const virtualServer = z.strictObject({
       "Name of the proxy in `Proxy-Status` (RFC 9209) of responses that Portico generates for failures: `edge; " +
         "error=connection_refused`. Default: the `proxyStatus` of the document.",
     ),
+  passwordGuard: guardName,
+  logIns,
   responseHeaders,
   hsts,
   errorPages,
@@ -314,6 +317,7 @@ export const configSchema = z.strictObject({
   maintenance,
   accessPolicies,
   acceptedRisks,
+  passwordGuards,
   certificateAuthorities: z
     .array(certificateAuthority)
     .default([])
@@ -332,6 +336,7 @@ export const proxySettings = configSchema.omit({
   $schema: true,
   version: true,
   accessPolicies: true,
+  passwordGuards: true,
   certificateAuthorities: true,
   listeners: true,
   upstreams: true,
@@ -340,6 +345,12 @@ export const proxySettings = configSchema.omit({
 /** The options of the construct: the other fields follow from its TLS material, and from the routes below it. */
 export const listenerOptions = listener.omit({ protocol: true });
 export const virtualServerOptions = virtualServer.omit({ routes: true, privatePaths: true });
+export const virtualServerOptions = virtualServer.omit({
+  routes: true,
+  passwordGuard: true,
+  logIns: true,
+  privatePaths: true,
+});
 
 /** A valid config with every default filled in, frozen. */
 export type ProxyConfig = OutputOf<typeof configSchema>;

@@ -1,4 +1,5 @@
 import { accessProblems } from "./accessChecks.js";
+import { guardProblems } from "./guardChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
 import { endpoint, isLoopback, upstreamAddress } from "../net/authority.js";
@@ -44,6 +45,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...trustProblems(config),
     ...accessProblems(config),
     ...rateProblems(config),
+    ...guardProblems(config),
     ...upstreamProblems(config),
     ...notificationProblems(config),
     ...placeholderProblems(config),

@@ -55,6 +55,9 @@ export const PROBLEM_CODES = {
     "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or remove `preload`.",
   "config.hsts-self-signed":
     "Use a certificate that browsers trust. If every client trusts this one, set `force: true`.",
+  "config.guard-of-one-client":
+    "Set `trustedProxies` to the address of the proxy in front, or remove `passwordGuard`.",
+  "config.guard-without-log-in": "Set `logIns`, by an application that has them, or remove `passwordGuard`.",
   "config.access-without-rule": "Add `allow`, `deny` or `denyFile`, or remove the policy.",
   "config.useless-limit": "Remove the limit, or set it on the route that leads to the application.",
   "config.limit-stops-uploads":
@@ -241,6 +244,7 @@ export const PROBLEM_CODES = {
   "control.no-response":
     "Check whether portico is running, and what it wrote to standard error and the error log.",
   "control.unknown-server": "Use a name and a URL that `portico upstreams` lists.",
+  "control.not-banned": "Use an address that `portico bans` lists.",
   "control.unknown-site": "Use the name of a site of this host.",
   "control.quiesced":
     "Wait until the other command has ended; `portico maintenance status` shows when it began.",

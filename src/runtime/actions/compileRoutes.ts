@@ -23,6 +23,7 @@ import { nameFailures } from "../dispatch/errorPages.js";
 import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
+import { WorkerGuards } from "../logIns/workerGuards.js";
 import type { LogFiles } from "../logs/logFiles.js";
 import { ClientLimits } from "../rates/clientLimits.js";
 import type { AskStatus } from "../status/asked.js";
@@ -38,6 +39,8 @@ import {
 
 /** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
 export interface CompiledRoutes extends WorkerContext {
+  /** Guards against guessing. */
+  readonly passwordGuards: WorkerGuards;
   /** From now on these files of access policies have these contents. */
   setAccessLists(lists: AccessLists): void;
   /** How much each client may ask of routes. */
@@ -98,6 +101,7 @@ export function compileRoutes(
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
   const limits = new ClientLimits(config);
+  const passwordGuards = new WorkerGuards(config, counts);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -110,7 +114,7 @@ export function compileRoutes(
       routes.set(route, {
         config: route,
         server,
-        action,
+        action: passwordGuards.before(server, action),
         guard: guards.of(route),
         limits: limits.of(route),
         responseFields: compileResponseFields(server, route, idField),
@@ -130,6 +134,7 @@ export function compileRoutes(
     limits,
     trusted: withinRanges(config.trustedProxies),
     pools,
+    passwordGuards,
     setAccessLists: (lists) => guards.setLists(lists),
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),

@@ -185,6 +185,14 @@ export const FAMILIES = {
     help: "Workers that ended unexpectedly and were replaced.",
     labels: [],
   },
+  logInsRefused: {
+    name: "portico_log_ins_refused_total",
+    type: "counter",
+    help:
+      "Log-ins that a guard against guessing refused, by the guard and its reason: `slowed` for an address that has to wait, " +
+      "`closed` for one that gets no new secret tried.",
+    labels: ["guard", "reason"],
+  },
   logLinesLost: {
     name: "portico_log_lines_lost_total",
     type: "counter",

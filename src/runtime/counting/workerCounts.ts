@@ -47,6 +47,11 @@ export class WorkerCounts {
     this.add("handshakeFailures", listener);
   }
 
+  /** A guard against guessing refused a log-in. */
+  refusedLogIn(guard: string, reason: string): void {
+    this.add("logInsRefused", guard, reason);
+  }
+
   /** @param lines that logs have lost since the worker began */
   lostLines(lines: number): void {
     this.slots.values[this.logLinesLost] = lines;

@@ -127,6 +127,8 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   countedAs?: string | undefined;
   /** The limit of its route that refused it. */
   exceeds?: LimitRefusal["limit"] | undefined;
+  /** Which guard against guessing refused a log-in, if so. */
+  guardRefusal?: { readonly guard: string; readonly reason: "slowed" | "closed" } | undefined;
 }
 
 /**

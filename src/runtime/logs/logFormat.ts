@@ -65,6 +65,9 @@ export function jsonLine(exchange: LoggedExchange, shown: ShownClient = asItIs):
     `,"request_body_bytes":${request.bodyLength === -1 ? "null" : request.bodyLength}` +
     `,"listener":${json(client.listener)}${placeFields(exchange)}` +
     `,"referer":${jsonOrNull(fields.referer && loggedQuery(fields.referer, query))},"user_agent":${jsonOrNull(fields.userAgent)}` +
+    (exchange.guardRefusal === undefined
+      ? ""
+      : `,"passwordGuard":${json(`${exchange.guardRefusal.guard} ${exchange.guardRefusal.reason}`)}`) +
     (exchange.accessRefusal === undefined ? "" : `,"access":${json(refusalText(exchange.accessRefusal))}`) +
     (exchange.exceeds === undefined ? "" : `,"limit":"${exchange.exceeds}"`) +
     (exchange.requestId === undefined ? "" : `,"request_id":"${exchange.requestId}"`) +

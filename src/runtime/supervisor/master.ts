@@ -16,6 +16,7 @@ import { MasterSockets } from "./masterSockets.js";
 import { CertificateManager } from "./served/certificateManager.js";
 import { ServedCounts } from "./served/servedCounts.js";
 import { ServedLimits } from "./served/servedLimits.js";
+import { ServedGuards } from "./served/servedGuards.js";
 import { type NotifyingMaster, ServedNotifications } from "./served/servedNotifications.js";
 import { ServedOverview } from "./served/servedOverview.js";
 import { ServedPauses } from "./served/servedPauses.js";
@@ -57,6 +58,7 @@ export class Master implements ReplaceableMaster {
   readonly pauses: ServedPauses;
   private readonly limits: ServedLimits;
   readonly counts: ServedCounts;
+  readonly guards: ServedGuards;
   readonly notifications: ServedNotifications;
   readonly overview: ServedOverview;
   private control: ControlServer | undefined;
@@ -96,6 +98,7 @@ export class Master implements ReplaceableMaster {
     const { supervised, changes, certificates } = this;
     const host = { loaded: () => this.loaded!, supervised, changes, notNow: () => this.notNow("change") };
     this.upstreams = new ServedUpstreams(host, this.logs);
+    this.guards = new ServedGuards(host, this.logs);
     this.counts = new ServedCounts({ ...host, certificates, upstreams: this.upstreams });
     this.pauses = new ServedPauses(options.control, host, this.logs);
     this.limits = new ServedLimits(supervised);
@@ -214,6 +217,7 @@ export class Master implements ReplaceableMaster {
       this.sockets.adopt(handover);
       this.ticketKeys.adopt(handover);
       this.upstreams.adopt(handover.serverOrders);
+      this.guards.adopt(handover.guards);
       this.generation = handover.generation;
     }
     this.pauses.recall();
@@ -298,8 +302,9 @@ export class Master implements ReplaceableMaster {
   }
 
   handover(): Handover {
-    const { sockets, ticketKeys, upstreams, generation } = this;
-    return { ...sockets.passable, ...ticketKeys.passable, serverOrders: upstreams.orders, generation };
+    const { sockets, ticketKeys, upstreams, guards, generation } = this;
+    const passable = { ...sockets.passable, ...ticketKeys.passable };
+    return { ...passable, serverOrders: upstreams.orders, guards: guards.state, generation };
   }
 
   /** The new master died. systemd sees the service fail, and starts it again. */
@@ -326,6 +331,7 @@ export class Master implements ReplaceableMaster {
       upstreams: this.upstreams,
       pauses: () => this.pauses.order,
       limits: this.limits,
+      guards: this.guards,
       statusResponse: (asked) => this.overview.respond(asked),
       logToStderr: this.options.logToStderr === true,
       count: (counts) => this.counts.add(counts),
@@ -347,6 +353,7 @@ export class Master implements ReplaceableMaster {
     const previous = this.current;
     this.current = next;
     this.loaded = loaded;
+    this.guards.use(config);
     this.generation += 1;
     this.limits.keepOnly(config);
     await this.upstreams.keepOnly(config);

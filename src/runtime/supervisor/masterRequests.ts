@@ -3,6 +3,7 @@ import type { Program } from "./processes/handover.js";
 import type { MasterLog } from "./report/masterLog.js";
 import { holdingsText } from "../worker/holdings.js";
 import type { CertificateManager } from "./served/certificateManager.js";
+import type { ServedGuards } from "./served/servedGuards.js";
 import type { ServedNotifications } from "./served/servedNotifications.js";
 import type { ServedOverview } from "./served/servedOverview.js";
 import type { ServedPauses } from "./served/servedPauses.js";
@@ -16,6 +17,7 @@ export interface AskedMaster {
   status(): Done;
   readonly supervised: Pick<Supervision, "holdings">;
   readonly upstreams: Pick<ServedUpstreams, "list" | "drain">;
+  readonly guards: Pick<ServedGuards, "list" | "unban">;
   readonly pauses: Pick<ServedPauses, "list" | "begin" | "end" | "quiesce" | "resume">;
   readonly notifications: Pick<ServedNotifications, "test" | "rolledBack">;
   readonly overview: Pick<ServedOverview, "ofSite">;
@@ -54,6 +56,10 @@ async function respond(master: AskedMaster, request: ControlRequest): Promise<Co
     case "drain":
     case "undrain":
       return master.upstreams.drain(request, request.command === "drain");
+    case "bans":
+      return master.guards.list();
+    case "unban":
+      return master.guards.unban(request.address);
     case "pauses":
       return master.pauses.list();
     case "maintenance":

@@ -2,6 +2,7 @@ import type { Problem } from "../../model/index.js";
 import type { Counts } from "../counting/counts.js";
 import type { Challenge } from "../dispatch/challenge.js";
 import type { SeenTransfers } from "../dispatch/transfers.js";
+import type { GuardsState, LogInNews } from "../logIns/workerGuards.js";
 import type { AskedStatus, StatusResponse } from "../status/asked.js";
 import type { PauseOrder, SeenPauses } from "../dispatch/pauses.js";
 import type { LoadedConfig } from "../load/loadConfig.js";
@@ -35,6 +36,10 @@ export type MasterMessage =
   | { readonly type: "pauses"; readonly order: PauseOrder; readonly turn: number }
   /** What clients have asked of routes with limits, by all workers together. */
   | { readonly type: "limits"; readonly news: LimitNews }
+  /** What another worker, or this one, saw of a log-in. */
+  | { readonly type: "logIn"; readonly news: LogInNews }
+  /** Forget what is known of an address of a guard. */
+  | { readonly type: "unban"; readonly guard: string; readonly address: string }
   /** Send your requests in progress. */
   | { readonly type: "transfers"; readonly turn: number }
   /** The response to `status` of that turn; undefined if the master has none. */
@@ -55,6 +60,8 @@ export interface StartMessage {
   readonly pauses: PauseOrder;
   /** What clients have asked of routes with limits so far. */
   readonly limits: LimitNews;
+  /** What workers know of log-ins. */
+  readonly guards: GuardsState;
   readonly logToStderr: boolean;
   /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];
@@ -76,6 +83,8 @@ export type WorkerMessage =
   | { readonly type: "limits"; readonly report: LimitReport }
   | { readonly type: "pauses"; readonly turn: number; readonly seen: SeenPauses }
   | { readonly type: "transfers"; readonly turn: number; readonly seen: SeenTransfers }
+  /** What it saw of a log-in; the other workers learn it from the master. */
+  | { readonly type: "logIn"; readonly news: LogInNews }
   /** A client requests this part of the status. */
   | { readonly type: "status"; readonly turn: number; readonly asked: AskedStatus };
 

@@ -45,6 +45,7 @@ class Worker {
       case "start":
         doWithout(message.without);
         this.service = new WorkerServer(message, (asked) => this.status.ask(asked));
+        this.service.onLogIn((news) => send({ type: "logIn", news }));
         this.opening = this.open(this.service);
         return;
       case "drain":
@@ -74,6 +75,10 @@ class Worker {
         const seen = this.service?.orderPauses(message.order) ?? NOTHING_SEEN;
         return send({ type: "pauses", turn: message.turn, seen });
       }
+      case "logIn":
+        return this.service?.learnLogIn(message.news);
+      case "unban":
+        return this.service?.unban(message.guard, message.address);
       case "transfers": {
         const seen = this.service?.transfers() ?? { transfers: [], more: 0 };
         return send({ type: "transfers", turn: message.turn, seen });

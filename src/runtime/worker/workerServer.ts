@@ -14,6 +14,7 @@ import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { Renewal } from "../load/renewal.js";
 import type { LimitNews, LimitReport } from "../rates/limitNews.js";
+import type { LogInNews } from "../logIns/workerGuards.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
 import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { AskStatus } from "../status/asked.js";
@@ -63,6 +64,7 @@ export class WorkerServer {
     this.routes.orderServers(start.serverOrders);
     this.routes.dispatcher.pauses.set(start.pauses);
     this.routes.limits.learn(start.limits);
+    this.routes.passwordGuards.begin(start.guards);
   }
 
   /** Responds to these challenges, and no others, from now on. */
@@ -146,6 +148,19 @@ export class WorkerServer {
     pauses.set(order);
     const { worst, ...seen } = pauses.carryOut([...this.http1.running(), ...this.http2.running()]);
     return { ...seen, transfers: this.inProgress.look(worst).transfers };
+  }
+
+  /** @param tell is called with what this worker sees of log-ins */
+  onLogIn(tell: (news: LogInNews) => void): void {
+    this.routes.passwordGuards.onNews = tell;
+  }
+
+  learnLogIn(news: LogInNews): void {
+    this.routes.passwordGuards.learn(news);
+  }
+
+  unban(guard: string, address: string): void {
+    this.routes.passwordGuards.unban(guard, address);
   }
 
   /** Counts since the last call; undefined if there are none. */

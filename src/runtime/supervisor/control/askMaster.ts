@@ -156,6 +156,14 @@ const DONE = z.object({
   certificates: z.array(CERTIFICATE).optional(),
   upstreams: z.array(UPSTREAM).optional(),
   pauses: PAUSES.optional(),
+  bans: z
+    .array(
+      z.object({
+        ...{ address: TEXT, guard: TEXT, reason: z.enum(["slowed", "closed"]) },
+        ...{ wrong: z.number(), until: TIME },
+      }),
+    )
+    .optional(),
   notified: z.array(z.object({ name: TEXT, type: TEXT, why: TEXT.optional() })).optional(),
   overview: OVERVIEW.optional(),
 }) as unknown as z.ZodType<Done>;

@@ -5,6 +5,7 @@ import { type Problem, problem, type Result } from "../../../model/serving.js";
 import type { TestOutcome } from "../../notifications/notifier.js";
 import type { WorkerHoldings } from "../../worker/holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
+import type { ListedBan } from "./listedBans.js";
 import type { BeginMaintenance, ListedPauses, QuiesceRequest } from "./listedPauses.js";
 import type { ListedUpstream, NamedServer } from "./listedUpstreams.js";
 import type { Overview } from "../../status/overview.js";
@@ -28,6 +29,8 @@ export interface Done {
   readonly upstreams?: readonly ListedUpstream[];
   /** The response to `pauses` and `quiesce`. */
   readonly pauses?: ListedPauses;
+  /** The response to `bans`. */
+  readonly bans?: readonly ListedBan[];
   /** The response to `notify`. */
   readonly notified?: readonly TestOutcome[];
   /** The response to `overview`. */
@@ -121,6 +124,10 @@ export type ControlRequest =
   | { readonly command: "upstreams" }
   /** A server gets no new request from now on, or some again. */
   | ({ readonly command: "drain" | "undrain" } & NamedServer)
+  /** The addresses that guards against guessing refuse; changes nothing. */
+  | { readonly command: "bans" }
+  /** Guards forget what they know of this address. */
+  | { readonly command: "unban"; readonly address: string }
   /** Returns the pauses in force; changes nothing. */
   | { readonly command: "pauses" }
   /** Begins the maintenance of a site, or of all; without `begin` ends it. */
@@ -136,7 +143,7 @@ export type ControlRequest =
 const text = z.string().max(4_096);
 /** All that a Date can be (ECMAScript, 21.4.1.1). */
 const time = z.number().min(0).max(8.64e15);
-const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses"]);
+const plain = z.enum(["reload", "status", "certificates", "holdings", "upstreams", "pauses", "bans"]);
 /** No quiesce may last longer than a day. */
 const ms = z.number().min(1).max(86_400_000);
 const terms = {
@@ -154,6 +161,7 @@ const REQUEST = z.union([
   z.object({ command: z.literal("overview"), site: text.optional() }),
   z.object({ command: z.literal("renew"), name: text.optional() }),
   z.object({ command: z.enum(["drain", "undrain"]), name: text, server: text }),
+  z.object({ command: z.literal("unban"), address: text }),
   z.object({ command: z.literal("upgrade"), node: text.optional(), runtime: text.optional() }),
   z.object({
     command: z.literal("maintenance"),

@@ -5,6 +5,7 @@ import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../../model/serving.js";
 import type { LimitNews } from "../../rates/limitNews.js";
 import type { WorkerHandle } from "./workerHandle.js";
+import type { GuardsState } from "../../logIns/workerGuards.js";
 import type { Counts } from "../../counting/counts.js";
 import type { Challenge } from "../../dispatch/challenge.js";
 import type { PauseOrder, SeenPauses } from "../../dispatch/pauses.js";
@@ -47,6 +48,8 @@ export interface Handover {
   readonly metrics?: OwnSocket | undefined;
   /** About servers of upstreams that have several. */
   readonly serverOrders: ServerOrders;
+  /** What workers know of log-ins; earlier releases do not pass it. */
+  readonly guards?: GuardsState | undefined;
   /** Number of the generation that serves. */
   readonly generation: number;
 }

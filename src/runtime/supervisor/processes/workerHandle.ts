@@ -3,6 +3,7 @@ import { type Problem, problem } from "../../../model/serving.js";
 import type { Challenge } from "../../dispatch/challenge.js";
 import type { PauseOrder, SeenPauses } from "../../dispatch/pauses.js";
 import type { SeenTransfers } from "../../dispatch/transfers.js";
+import type { GuardsState, LogInNews } from "../../logIns/workerGuards.js";
 import type { AskedStatus } from "../../status/asked.js";
 import { withinMemory, type WorkerHeap } from "../report/allowance.js";
 import { MemoryKills } from "../report/cgroup.js";
@@ -67,6 +68,11 @@ export interface WorkerSpec {
   };
   /** The current pause order. */
   readonly pauses: () => PauseOrder;
+  readonly guards: {
+    /** What workers know of log-ins, as of now. */
+    readonly state: GuardsState;
+    heard(news: LogInNews): void;
+  };
 }
 
 /** A worker process, seen from the master. */
@@ -134,6 +140,7 @@ export class WorkerHandle {
     if (message.type === "status") return this.events.onStatus(this, message.turn, message.asked);
     if (message.type === "limits") return this.spec.limits.heard(this, message.report);
     if (message.type === "outages") return this.spec.upstreams.heard(message.news);
+    if (message.type === "logIn") return this.spec.guards.heard(message.news);
     if (message.type === "servers") return this.events.onServers(this, message.turn, message.seen);
     this.stopStartTimer();
     if (message.type === "failed") return this.events.onFailed(this, message.problems);
@@ -181,6 +188,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
     serverOrders: spec.upstreams.orders,
     pauses: spec.pauses(),
     limits: spec.limits.all,
+    guards: spec.guards.state,
     logToStderr,
     without,
   };
