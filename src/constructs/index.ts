@@ -1,4 +1,4 @@
-export { Access, type AccessOption, type AccessPolicy } from "./proxy/access.js";
+export { Access, type AccessOption, type AccessPolicy, type BasicAuthentication } from "./proxy/access.js";
 export type {
   AcmeDnsOptions,
   AcmeOptions,

@@ -39,7 +39,7 @@ import {
   selfSignedHstsProblems,
   withoutForce,
 } from "./responseHeaders.js";
-import type { NamedAccess } from "./access.js";
+import { type NamedAccess, withoutUsers } from "./access.js";
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -71,6 +71,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
   namedBy: string;
   /** @internal Who may use its routes; undefined for those whom the front end lets in. */
   access?: NamedAccess;
+  /** @internal Whether the front end's passwords apply. */
+  asksForUsers = true;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
 
@@ -96,7 +98,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
 
   /** @internal Who may use routes without `access` of their own. */
   get outerAccess(): NamedAccess | undefined {
-    return this.access ?? proxyOf(this).access;
+    const outer = this.access ?? proxyOf(this).access;
+    return this.asksForUsers ? outer : withoutUsers(outer, this.name);
   }
 
   get listeners(): readonly IListener[] {

@@ -1,3 +1,4 @@
+import type { Identity } from "../access/identity.js";
 import type { ActionOf } from "./table.js";
 
 /** The input of the rules in `forwarding.ts`. */
@@ -31,6 +32,8 @@ export interface ForwardedRequest {
   readonly upgrade?: string | undefined;
   /** The request's id, if the config gives one to each request. */
   readonly requestId?: string | undefined;
+  /** Who asks, if access policies of the route ask for that. */
+  readonly identity?: Identity | undefined;
   /** Takes the first field of each name that is dropped for its name. */
   dropped?(name: string): void;
 }

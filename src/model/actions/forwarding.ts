@@ -1,3 +1,4 @@
+import type { Identity } from "../access/identity.js";
 import { defaultPort, type Scheme, upstreamScheme } from "../net/authority.js";
 import { onePiece } from "../text/onePiece.js";
 import { FirstOfName } from "../text/firstOfName.js";
@@ -109,19 +110,27 @@ export class ForwardingRules {
         : this.upstreamAuthority;
     const target = this.target(request.target, request.path);
     const begin = `${request.method} ${target}`;
-    const { requestId, upgrade } = request;
+    const { requestId, upgrade, identity } = request;
     const id =
       this.idField === undefined || requestId === undefined ? "" : `${this.idField}: ${requestId}\r\n`;
-    if (request.plainLines !== undefined && !this.examines && upgrade === undefined) {
+    const isUsual = !this.examines && upgrade === undefined && identity === undefined;
+    if (request.plainLines !== undefined && isUsual) {
       const lines = id === "" ? request.plainLines : request.plainLines.replace(this.idLines!, "");
       return `${begin}${this.usual(request, host)}${id}${framing}${lines}`;
     }
     const rest = this.clientFields(request, host);
     const own = rest.claimed ? this.afterTarget(request, host, rest) : this.usual(request, host);
-    const head = `${begin}${own}${id}${framing}${rest.lines}`;
+    const user = identity === undefined ? "" : this.identityLines(identity);
+    const head = `${begin}${own}${id}${user}${framing}${rest.lines}`;
     return upgrade === undefined
       ? `${head}\r\n`
       : `${head}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`;
+  }
+
+  /** A field that the route sets has priority. */
+  private identityLines({ fields }: Identity): string {
+    const own = fields.filter(([name]) => !this.replaced.has(name.toLowerCase()));
+    return own.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   }
 
   /** The rest of the request line, and the fields this proxy sets. */
@@ -156,7 +165,7 @@ export class ForwardingRules {
 
   /** The client's fields that pass, as lines, and the forwarding chain it sent. */
   private clientFields(request: ForwardedRequest, host: string): ClientFields {
-    const { headers } = request;
+    const { headers, identity } = request;
     const named = connectionOptions(headers);
     const sent = {
       claimed: false,
@@ -171,6 +180,7 @@ export class ForwardingRules {
       let value = headers[i + 1]!;
       const fate = requestFieldFate(name);
       if (fate === FieldFate.Drop || (fate === FieldFate.OddName && !this.keeps(name, request))) continue;
+      if (identity?.dropped.has(name.toLowerCase()) === true) continue;
       // Before claims are judged: a claim that is dropped must not replace our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (!this.mayBeFrom(name, fate, request.trusted)) continue;

@@ -1,8 +1,12 @@
 import { type Problem, problem } from "../text/problem.js";
+import { withinRanges } from "../access/addressSet.js";
+import { LOCAL_NETWORKS } from "../access/localNetworks.js";
+import { isWildcard } from "../net/address.js";
 import type { ProxyConfig } from "./config.js";
 
 /** Rules about access policies that span fields. */
-export function accessProblems({ accessPolicies = {}, virtualServers }: ProxyConfig): Problem[] {
+export function accessProblems(config: ProxyConfig): Problem[] {
+  const { accessPolicies = {}, virtualServers } = config;
   const names = Object.keys(accessPolicies);
   return [
     ...names.flatMap((name) => rulelessProblems(`accessPolicies.${name}`, accessPolicies[name]!)),
@@ -17,14 +21,49 @@ export function accessProblems({ accessPolicies = {}, virtualServers }: ProxyCon
         return [problem("config.unknown-reference", path, "is not the name of an access policy", more)];
       }),
     ),
+    ...readablePasswords(config),
   ];
 }
 
-type Rules = Pick<NonNullable<ProxyConfig["accessPolicies"]>[string], "allow" | "deny" | "denyFile">;
+/**
+ * Without TLS, everyone on the way reads the passwords. Where something in front ends TLS, it is a trusted proxy, or
+ * connects to a private address.
+ */
+function readablePasswords(config: ProxyConfig): Problem[] {
+  const { accessPolicies = {}, listeners, trustedProxies, virtualServers } = config;
+  if (trustedProxies.length > 0) return [];
+  const isPrivate = withinRanges(LOCAL_NETWORKS);
+  return virtualServers.flatMap(({ routes, listeners: through }, s) => {
+    const open = listeners.find(
+      ({ name, protocol, address, proxyProtocol }) =>
+        through.includes(name) &&
+        protocol === "http" &&
+        proxyProtocol === undefined &&
+        (isWildcard(address) || !isPrivate(address)),
+    );
+    if (open === undefined) return [];
+    return routes.flatMap(({ access, action }, r) => {
+      if (access === undefined || accessPolicies[access]?.basic === undefined) return [];
+      if (action.type === "redirect") return [];
+      const message = `asks for passwords without TLS, on the listener ${open.name} at ${open.address}`;
+      const more = {
+        received: access,
+        allowed: "a virtual server on listeners with TLS, or on private addresses; or `trustedProxies`",
+      };
+      const path = `virtualServers[${s}].routes[${r}].access`;
+      return [problem("config.password-without-tls", path, message, more)];
+    });
+  });
+}
+
+type Rules = Pick<
+  NonNullable<ProxyConfig["accessPolicies"]>[string],
+  "allow" | "deny" | "denyFile" | "basic"
+>;
 
 /** A policy that lets everyone in is a mistake: what is open has none. */
-export function rulelessProblems(path: string, { allow, deny, denyFile }: Rules): Problem[] {
-  if ([allow, deny, denyFile].some((rule) => rule !== undefined)) return [];
-  const allowed = "at least one of `allow`, `deny` and `denyFile`";
+export function rulelessProblems(path: string, { allow, deny, denyFile, basic }: Rules): Problem[] {
+  if ([allow, deny, denyFile, basic].some((rule) => rule !== undefined)) return [];
+  const allowed = "at least one of `allow`, `deny`, `denyFile` and `basic`";
   return [problem("config.access-without-rule", path, "refuses nobody", { allowed })];
 }

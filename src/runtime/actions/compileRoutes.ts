@@ -2,6 +2,7 @@ import type { RouteAction, RouteRuntime } from "../exchange/exchange.js";
 import {
   AccessGuards,
   type AccessLists,
+  type AccessUsers,
   hasSeveral,
   type ProxyConfig,
   redirectsToSlash,
@@ -20,6 +21,7 @@ import { StaticFilesAction } from "./staticFiles.js";
 import { WorkerCounts } from "../counting/workerCounts.js";
 import { compileResponseFields, setServerFields } from "../exchange/responseFields.js";
 import { nameFailures } from "../dispatch/errorPages.js";
+import { AccessSteps } from "../dispatch/access.js";
 import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
@@ -39,6 +41,7 @@ import {
 export interface CompiledRoutes extends WorkerContext {
   /** From now on these files of access policies have these contents. */
   setAccessLists(lists: AccessLists): void;
+  setAccessUsers(users: AccessUsers): void;
   /** Closes idle upstream connections now and the others after their responses. */
   close(): void;
   /** The holdings of all pools together. */
@@ -65,6 +68,7 @@ export interface CompiledRoutes extends WorkerContext {
  * @param cookieKey key of the cookies that bind clients to servers
  * @param askStatus asks the master for the status, for routes that show it
  * @param accessLists contents of the files that access policies name
+ * @param accessUsers users of the files that access policies name
  */
 export function compileRoutes(
   config: ProxyConfig,
@@ -74,6 +78,7 @@ export function compileRoutes(
   cookieKey = "",
   askStatus: AskStatus = () => Promise.resolve(undefined),
   accessLists: AccessLists = {},
+  accessUsers: AccessUsers = {},
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
@@ -94,6 +99,7 @@ export function compileRoutes(
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
+  const access = new AccessSteps(accessUsers);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -120,11 +126,12 @@ export function compileRoutes(
     mainError: logs.mainError,
     faults,
     showsTlsGroup: logs.showsTlsGroup,
-    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts),
+    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access),
     counts,
     trusted: withinRanges(config.trustedProxies),
     pools,
     setAccessLists: (lists) => guards.setLists(lists),
+    setAccessUsers: (users) => access.setUsers(users),
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),
     orderServers: (orders) => upstreams.forEach((one, name) => applyOrders(one, orders[name] ?? {})),

@@ -2,6 +2,7 @@ import type {
   AccessRefusal,
   ErrorToken,
   HeaderList,
+  Identity,
   RouteConfig,
   RouteGuard,
   VirtualServerConfig,
@@ -121,6 +122,9 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
 
   /** Why the client may not come in, if so. */
   accessRefusal?: AccessRefusal | undefined;
+
+  /** Who asks, if access policies ask for that. */
+  identity?: Identity | undefined;
 }
 
 /**

@@ -1,0 +1,45 @@
+import type { PolicyJudge } from "../config/accessJudge.js";
+
+/** Who asks, as policies have verified it: what it changes in a request to an upstream. */
+export interface Identity {
+  /** Lower-case names of the client's fields that do not pass. */
+  readonly dropped: ReadonlySet<string>;
+  /** Fields that the upstream gets: names and values, one char a byte. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+}
+
+/** @param judges the policies that a user passed */
+export function identityOf(judges: readonly PolicyJudge[], user: string): Identity {
+  const basics = judges.flatMap(({ policy }) => policy.basic ?? []);
+  const names = [...new Set(basics.flatMap(({ userField }) => userField ?? []))];
+  const dropped = new Set(names.map((name) => name.toLowerCase()));
+  if (!basics.every(({ passOn }) => passOn)) dropped.add("authorization");
+  const value = Buffer.from(user, "utf8").toString("latin1");
+  return { dropped, fields: names.map((name) => [name, value] as const) };
+}
+
+/** Credentials of Basic authentication (RFC 7617). */
+export interface BasicCredentials {
+  readonly user: string;
+  readonly password: string;
+}
+
+/**
+ * Reads the value of `Authorization`; undefined for anything else than Basic credentials. Clients that do not know of UTF-8
+ * send ISO 8859-1. Names and passwords are compared in one form of Unicode, whichever one the client's keyboard makes.
+ */
+export function basicCredentials(authorization: string): BasicCredentials | undefined {
+  if (authorization.length > CREDENTIALS_LENGTH_MAX) return undefined;
+  const [, encoded] = BASIC.exec(authorization) ?? [];
+  if (encoded === undefined) return undefined;
+  const bytes = Buffer.from(encoded, "base64");
+  const utf8 = bytes.toString("utf8");
+  const pair = (utf8.includes("\ufffd") ? bytes.toString("latin1") : utf8).normalize("NFC");
+  const colon = pair.indexOf(":");
+  if (colon <= 0 || CONTROL.test(pair)) return undefined;
+  return { user: pair.slice(0, colon), password: pair.slice(colon + 1) };
+}
+
+const BASIC = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i;
+const CREDENTIALS_LENGTH_MAX = 4_096;
+const CONTROL = /\p{Cc}/u;
