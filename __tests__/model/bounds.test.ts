@@ -54,6 +54,7 @@ test("texts and lists of a config have these bounds", () => {
       `${route}.action.allow`,
     ),
     "..64 characters": paths(
+      "accessPolicies{}.basic.userField",
       ...[`${server}.responseHeaders.remove[]`, `${route}.action.keepFields[]`, `${route}.action.upgrades[]`],
       `${route}.responseHeaders.remove[]`,
     ),

@@ -109,6 +109,7 @@ async function asked(terminal: ReadStream, output: CommandOutput): Promise<Given
 
 /** A line that the terminal does not show; undefined if it was cancelled. */
 function typed(terminal: ReadStream, output: CommandOutput, prompt: string): Promise<string | undefined> {
+  terminal.setRawMode(true);
   output.err(prompt);
   return new Promise((resolve) => {
     let text = "";
@@ -128,7 +129,6 @@ function typed(terminal: ReadStream, output: CommandOutput, prompt: string): Pro
         else text += char;
       }
     };
-    terminal.setRawMode(true);
     terminal.setEncoding("utf8").on("data", onData).on("end", onEnd).resume();
   });
 }

@@ -11,7 +11,9 @@ import { isKnown } from "../props/tokens.js";
  * A policy. The one nearest to a route applies as a whole: that of the route, else that of the site, else that of the front
  * end. See docs/access.md.
  */
-export interface AccessPolicy extends InputOf<typeof accessPolicy> {}
+export interface AccessPolicy extends Omit<InputOf<typeof accessPolicy>, "basic"> {
+  readonly basic?: BasicAuthentication;
+}
 
 /** Basic authentication: a user and a password for what has no log-in of its own. */
 export interface BasicAuthentication extends InputOf<typeof basicAuthentication> {}

@@ -105,6 +105,12 @@ export const SYNONYMS: readonly Synonym[] = [
     of: "a route",
     note: 'In a stack: `access: { allow: ["10.0.0.0/8"] }` of a front end, a site or a route.',
   },
+  {
+    names: ["authBasic", "basicAuth", "authBasicUserFile", "htpasswd", "users"],
+    field: "access",
+    of: "a route",
+    note: 'In a stack: `access: Access.basic({ usersFile: "/etc/portico/users" })` of a front end, a site or a route.',
+  },
   { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
   {
     names: ["anonymize", "anonymizeIp", "maskIp", "ipMask"],
