@@ -82,7 +82,10 @@ test.each<[unknown, RegExp]>([
   [{ basic: {} }, /access\.basic\.usersFile.*is missing/s],
   [Access.basic({ usersFile: "users" }), /access\.basic\.usersFile.*is not an absolute path/s],
   [Access.basic({ usersFile: "/etc/u", realm: 'a"b' }), /access\.basic\.realm/],
-  [Access.basic({ usersFile: "/etc/u", userField: "X-User" }), /access\.basic\.userField.*in each spelling/s],
+  [
+    Access.basic({ usersFile: "/etc/u", userField: "X-User" }),
+    /access\.basic\.userField.*is a field that clients may send/s,
+  ],
   [Access.basic({ usersFile: "/etc/u", userField: "Remote_User" }), /access\.basic\.userField/],
   [Access.basic({ usersFile: "/etc/u", userField: "X-Forwarded-For" }), /access\.basic\.userField/],
   [{ allowed: ["10.0.0.0/8"] }, /allowed/],

@@ -54,7 +54,6 @@ test("texts and lists of a config have these bounds", () => {
       `${route}.action.allow`,
     ),
     "..64 characters": paths(
-      "accessPolicies{}.basic.userField",
       ...[`${server}.responseHeaders.remove[]`, `${route}.action.keepFields[]`, `${route}.action.upgrades[]`],
       `${route}.responseHeaders.remove[]`,
     ),

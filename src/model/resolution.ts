@@ -4,8 +4,8 @@ import {
   type AccessRefusal,
   type BasicCredentials,
   basicCredentials,
-  type Identity,
-  identityOf,
+  type VerifiedUser,
+  verifiedUser,
   acceptedCodings,
   acceptsHtml,
   type ActionOf,
@@ -263,7 +263,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     ...client,
     upgrade: forwardedUpgrade(action.upgrades, upgradeOf(asked)),
     requestId: "(its id)",
-    identity: identityIn(routed),
+    user: userIn(routed),
   };
   const rules = new ForwardingRules(
     {
@@ -289,10 +289,12 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
 }
 
 /** The password is taken for right: `resolve` reads no file. */
-function identityIn({ guard, asked, url, path }: Routed): Identity | undefined {
+function userIn({ guard, asked, url, path }: Routed): VerifiedUser | undefined {
   const judges = guard?.asking(url.target, path) ?? [];
   const credentials = credentialsOf(asked);
-  return judges.length === 0 || credentials === undefined ? undefined : identityOf(judges, credentials.user);
+  return judges.length === 0 || credentials === undefined
+    ? undefined
+    : verifiedUser(judges, credentials.user);
 }
 
 const credentialsOf = (asked: TestRequest): BasicCredentials | undefined =>

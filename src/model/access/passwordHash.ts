@@ -6,7 +6,7 @@ export type PasswordHash = ScryptHash | Argon2Hash;
 
 interface Salted {
   readonly salt: string;
-  /** Its length is that of what is derived from a password. */
+  /** As long as what is derived from a password. */
   readonly hash: string;
 }
 

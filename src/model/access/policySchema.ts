@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { requestFieldFate, FieldFate } from "../actions/fieldFates.js";
-import { cidr, filePath, flag, secretFile, text } from "../schema/fields.js";
+import { cidr, filePath, flag, requestFieldName, secretFile, text } from "../schema/fields.js";
 
 /** Who may come in: one object of the config, and of the options of constructs. */
 
@@ -17,20 +16,6 @@ const ranges = (description: string, example: string) =>
     .min(1)
     .optional()
     .meta({ description, examples: [[example]] });
-
-/** Upstreams believe it: it has to be one that no client can send. */
-export const identityField = (description: string, example: string) =>
-  text(
-    "config.bad-header",
-    "a field that the proxy drops from every client's request, in each spelling: `Remote-User`, `X-Remote-User`, " +
-      "`X-Forwarded-User`, `X-Auth-Request-…`, `X-Authentik-…`, and others that name a user",
-    {
-      pattern: "^[A-Za-z][0-9A-Za-z-]*$",
-      lengthMax: 64,
-      accepts: (value) =>
-        /^[A-Za-z][0-9A-Za-z-]{0,63}$/.test(value) && requestFieldFate(value) === FieldFate.Named,
-    },
-  ).meta({ description, examples: [example] });
 
 /** Basic authentication (RFC 7617). */
 export const basicAuthentication = z
@@ -52,8 +37,10 @@ export const basicAuthentication = z
           "host and a realm without asking again.",
         examples: ["Family"],
       }),
-    userField: identityField(
-      "Request field in which the upstream gets the name of the user, in UTF-8. Without it, the upstream gets none.",
+    userField: requestFieldName(
+      "Request field in which the upstream gets the name of the user, in UTF-8: one that the proxy drops from every " +
+        "client's request, in each spelling, such as `Remote-User`, `X-Remote-User`, `X-Forwarded-User` and " +
+        "`X-Auth-Request-User`. Without it, the upstream gets none.",
       "Remote-User",
     ).optional(),
     passOn: flag(

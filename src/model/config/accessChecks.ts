@@ -1,4 +1,5 @@
 import { type Problem, problem } from "../text/problem.js";
+import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
 import { withinRanges } from "../access/addressSet.js";
 import { LOCAL_NETWORKS } from "../access/localNetworks.js";
 import { isWildcard } from "../net/address.js";
@@ -21,13 +22,25 @@ export function accessProblems(config: ProxyConfig): Problem[] {
         return [problem("config.unknown-reference", path, "is not the name of an access policy", more)];
       }),
     ),
+    ...names.flatMap((name) =>
+      fieldProblems(`accessPolicies.${name}.basic.userField`, accessPolicies[name]!.basic?.userField),
+    ),
     ...readablePasswords(config),
   ];
 }
 
+/** Upstreams believe the field: clients must not be able to send it, on any route. */
+function fieldProblems(path: string, received: string | undefined): Problem[] {
+  if (received === undefined || requestFieldFate(received) === FieldFate.Named) return [];
+  const allowed =
+    "a field that the proxy drops from every client's request, in each spelling: `Remote-User`, `X-Remote-User`, " +
+    "`X-Forwarded-User`, `X-Auth-Request-User`, and others that name a user";
+  return [problem("config.bad-header", path, "is a field that clients may send", { received, allowed })];
+}
+
 /**
- * Without TLS, everyone on the way reads the passwords. Where something in front ends TLS, it is a trusted proxy, or
- * connects to a private address.
+ * Routes that ask for passwords without TLS, so that everyone on the way can read them. Something in front that ends TLS
+ * is a trusted proxy, or connects to a private address.
  */
 function readablePasswords(config: ProxyConfig): Problem[] {
   const { accessPolicies = {}, listeners, trustedProxies, virtualServers } = config;

@@ -3,7 +3,7 @@ import {
   type AccessUsers,
   basicCredentials,
   type BasicCredentials,
-  identityOf,
+  verifiedUser,
   type PolicyJudge,
   type RouteGuard,
   refusalText,
@@ -75,7 +75,7 @@ class UserStep implements ExchangeHolder, PasswordWaiter, Guarded {
       else this.wait(judge, credentials);
       return false;
     }
-    exchange.identity = identityOf(judges, credentials!.user);
+    exchange.user = verifiedUser(judges, credentials!.user);
     return true;
   }
 

@@ -25,7 +25,7 @@ export type PasswordsBusy = "client" | "all";
  */
 export class Passwords {
   private readonly users = new Map<string, ReadonlyMap<string, string>>();
-  private readonly key = crypto.randomBytes(32);
+  private readonly key = crypto.randomBytes(32).toString("base64");
   /** Apart, so that guesses displace no user. */
   private readonly right = new Map<string, Outcome>();
   private readonly wrong = new Map<string, Outcome>();
@@ -93,14 +93,15 @@ export class Passwords {
     };
   }
 
-  /** One user's hash for each unknown name, always the same: so an unknown user takes as long as one of the others. */
+  /** A hash for an unknown name: one of a user's, and always the same, so that the name takes as long as that user's. */
   private anyOf(hashes: readonly string[], user: string): string {
-    const digest = crypto.createHmac("sha256", this.key).update(user).digest();
-    return hashes[digest.readUInt32BE() % hashes.length]!;
+    const digest = crypto.hash("sha256", `${this.key}${user}`, "hex");
+    return hashes[parseInt(digest.slice(0, 8), 16) % hashes.length]!;
   }
 
   private idOf(file: string, user: string, password: string): string {
-    return crypto.createHmac("sha256", this.key).update(`${file}\0${user}\0${password}`).digest("base64");
+    // Nobody sees it, so it needs no HMAC, which takes four times as long.
+    return crypto.hash("sha256", `${this.key}${file}\0${user}\0${password}`, "base64");
   }
 
   private runNext(): void {
@@ -120,7 +121,7 @@ export class Passwords {
         if (error === null) this.remember(job, isRight);
         this.runNext();
         for (const waiter of [...job.waiters])
-          // One that goes on may have ended another.
+          // The requests before it may have ended this one.
           if (job.waiters.has(waiter)) waiter.onVerified(error ?? undefined);
       });
     }

@@ -2,7 +2,7 @@ import type {
   AccessRefusal,
   ErrorToken,
   HeaderList,
-  Identity,
+  VerifiedUser,
   RouteConfig,
   RouteGuard,
   VirtualServerConfig,
@@ -124,7 +124,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   accessRefusal?: AccessRefusal | undefined;
 
   /** Who asks, if access policies ask for that. */
-  identity?: Identity | undefined;
+  user?: VerifiedUser | undefined;
 }
 
 /**

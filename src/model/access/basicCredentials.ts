@@ -1,23 +1,3 @@
-import type { PolicyJudge } from "../config/accessJudge.js";
-
-/** Who asks, as policies have verified it: what it changes in a request to an upstream. */
-export interface Identity {
-  /** Lower-case names of the client's fields that do not pass. */
-  readonly dropped: ReadonlySet<string>;
-  /** Fields that the upstream gets: names and values, one char a byte. */
-  readonly fields: readonly (readonly [name: string, value: string])[];
-}
-
-/** @param judges the policies that a user passed */
-export function identityOf(judges: readonly PolicyJudge[], user: string): Identity {
-  const basics = judges.flatMap(({ policy }) => policy.basic ?? []);
-  const names = [...new Set(basics.flatMap(({ userField }) => userField ?? []))];
-  const dropped = new Set(names.map((name) => name.toLowerCase()));
-  if (!basics.every(({ passOn }) => passOn)) dropped.add("authorization");
-  const value = Buffer.from(user, "utf8").toString("latin1");
-  return { dropped, fields: names.map((name) => [name, value] as const) };
-}
-
 /** Credentials of Basic authentication (RFC 7617). */
 export interface BasicCredentials {
   readonly user: string;
