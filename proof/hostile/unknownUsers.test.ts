@@ -1,7 +1,7 @@
 import { scryptSync } from "node:crypto";
 import { hashText, type Users } from "../../src/model/serving.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
-import { connectTo, type Peer } from "../../testkit/peers.js";
+import { connectTo, type LoopbackServer } from "../../testkit/peers.js";
 
 /** What a client learns of users from the time that a wrong password takes, over many tries on one connection. */
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => front?.close());
 
-async function took(client: Peer, user: string, password: string): Promise<number> {
+async function took(client: LoopbackServer, user: string, password: string): Promise<number> {
   const credentials = Buffer.from(`${user}:${password}`).toString("base64");
   const before = client.received.length;
   const begun = performance.now();

@@ -10,8 +10,9 @@ export interface BasicCredentials {
  */
 export function basicCredentials(authorization: string): BasicCredentials | undefined {
   if (authorization.length > CREDENTIALS_LENGTH_MAX) return undefined;
-  const [, encoded] = BASIC.exec(authorization) ?? [];
-  if (encoded === undefined) return undefined;
+  if (!BASIC.test(authorization)) return undefined;
+  const encoded = authorization.slice("basic ".length).trim();
+  if (!ENCODED.test(encoded)) return undefined;
   const bytes = Buffer.from(encoded, "base64");
   const utf8 = bytes.toString("utf8");
   const pair = (utf8.includes("\ufffd") ? bytes.toString("latin1") : utf8).normalize("NFC");
@@ -20,6 +21,7 @@ export function basicCredentials(authorization: string): BasicCredentials | unde
   return { user: pair.slice(0, colon), password: pair.slice(colon + 1) };
 }
 
-const BASIC = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i;
+const BASIC = /^basic /i;
+const ENCODED = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const CREDENTIALS_LENGTH_MAX = 4_096;
 const CONTROL = /\p{Cc}/u;

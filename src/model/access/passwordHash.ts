@@ -36,33 +36,37 @@ const MEMORY_KIB_MAX = 64 * 1024;
 const SCRYPT_WORK_MAX = 2 ** 22;
 const ARGON2_WORK_MAX = 16 * MEMORY_KIB_MAX;
 
-const SCRYPT =
-  /^\$scrypt\$ln=([1-9][0-9]?),r=([1-9][0-9]?),p=([1-9][0-9]?)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
-const ARGON2ID =
-  /^\$argon2id\$v=19\$m=([1-9][0-9]{0,7}),t=([1-9][0-9]{0,3}),p=([1-9][0-9]?)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+const SCRYPT = /^ln=([1-9][0-9]?),r=([1-9][0-9]?),p=([1-9][0-9]?)$/;
+const ARGON2 = /^m=([1-9][0-9]{0,7}),t=([1-9][0-9]{0,3}),p=([1-9][0-9]?)$/;
+const BASE64 = /^[A-Za-z0-9+/]+$/;
 
 /** Reads what {@link hashText} writes. */
 export function parsePasswordHash(text: string): PasswordHash | HashFault {
   if (!/^[${]/.test(text)) return "plain";
-  const scrypt = SCRYPT.exec(text);
-  if (scrypt !== null) {
-    const [ln, r, p] = scrypt.slice(1, 4).map(Number) as [number, number, number];
-    const [salt, hash] = scrypt.slice(4) as [string, string];
-    if (!isProper(salt, hash)) return "malformed";
-    if (ln < 10 || 2 ** ln * r < 2 ** 13) return "weak";
-    const isCostly = (2 ** ln * r) / 8 > MEMORY_KIB_MAX || 2 ** ln * r * p > SCRYPT_WORK_MAX;
-    return isCostly ? "costly" : { kind: "scrypt", ln, r, p, salt, hash };
-  }
-  const argon2 = ARGON2ID.exec(text);
-  if (argon2 !== null) {
-    const [memoryKib, passes, parallelism] = argon2.slice(1, 4).map(Number) as [number, number, number];
-    const [salt, hash] = argon2.slice(4) as [string, string];
-    if (!isProper(salt, hash) || parallelism > 16 || memoryKib < 8 * parallelism) return "malformed";
-    if (memoryKib * passes < 4_096) return "weak";
-    const isCostly = memoryKib > MEMORY_KIB_MAX || memoryKib * passes > ARGON2_WORK_MAX;
-    return isCostly ? "costly" : { kind: "argon2id", memoryKib, passes, parallelism, salt, hash };
-  }
-  return /^\$(?:scrypt|argon2id)\$/.test(text) ? "malformed" : "other";
+  const [, kind, ...parts] = text.split("$");
+  if (kind !== "scrypt" && kind !== "argon2id") return "other";
+  if (kind === "argon2id" && parts.shift() !== "v=19") return "malformed";
+  const [parameters = "", salt = "", hash = "", ...more] = parts;
+  const found = (kind === "scrypt" ? SCRYPT : ARGON2).exec(parameters);
+  if (found === null || more.length > 0 || !isProper(salt, hash)) return "malformed";
+  const [first, second, p] = found.slice(1).map(Number) as [number, number, number];
+  return kind === "scrypt"
+    ? scryptHash({ kind, ln: first, r: second, p, salt, hash })
+    : argon2Hash({ kind, memoryKib: first, passes: second, parallelism: p, salt, hash });
+}
+
+function scryptHash(given: ScryptHash): ScryptHash | HashFault {
+  const { ln, r, p } = given;
+  if (ln < 10 || 2 ** ln * r < 2 ** 13) return "weak";
+  const isCostly = (2 ** ln * r) / 8 > MEMORY_KIB_MAX || 2 ** ln * r * p > SCRYPT_WORK_MAX;
+  return isCostly ? "costly" : given;
+}
+
+function argon2Hash(given: Argon2Hash): Argon2Hash | HashFault {
+  const { memoryKib, passes, parallelism } = given;
+  if (parallelism > 16 || memoryKib < 8 * parallelism) return "malformed";
+  if (memoryKib * passes < 4_096) return "weak";
+  return memoryKib > MEMORY_KIB_MAX || memoryKib * passes > ARGON2_WORK_MAX ? "costly" : given;
 }
 
 /** The same as a text. */
@@ -77,6 +81,6 @@ export function hashText(hash: PasswordHash): string {
 
 /** 8 to 64 bytes of salt, 16 to 64 of hash. */
 const isProper = (salt: string, hash: string): boolean =>
-  [salt, hash].every(({ length }) => length % 4 !== 1 && length <= 86) &&
+  [salt, hash].every((one) => BASE64.test(one) && one.length % 4 !== 1 && one.length <= 86) &&
   salt.length >= 11 &&
   hash.length >= 22;
