@@ -4,6 +4,7 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import {
+  type AccessUsers,
   formatProblem,
   parseConfig,
   type ProxyConfigInput,
@@ -39,6 +40,8 @@ export async function startEveryProtocol(options: {
   /** Of the access log. */
   readonly format?: "json";
   readonly clientAddress?: "full" | "network" | "none";
+  /** Users of access policies. */
+  readonly users?: AccessUsers;
 }): Promise<EveryProtocol> {
   const folder = publicFolder("portico-every-");
   const { key, cert } = await (certificate ??= issue({ type: "ec" }));
@@ -72,7 +75,7 @@ export async function startEveryProtocol(options: {
   const logs = new LogFiles(config);
   logs.open();
   const { contents } = await loadUpstreamTls(config, "problem", () => Promise.resolve(undefined));
-  const serving = compileRoutes(config, logs, {}, contents, "key");
+  const serving = compileRoutes(config, logs, {}, contents, "key", undefined, {}, options.users);
   const http1 = new Http1Connections(serving);
   const http2 = new Http2Connections(serving);
   const [plainListener, secureListener] = config.listeners as [

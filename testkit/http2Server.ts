@@ -6,6 +6,7 @@ import { join } from "node:path";
 import * as tls from "node:tls";
 import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../src/model/index.js";
 import { compileResponseFields } from "../src/runtime/exchange/responseFields.js";
+import { AccessSteps } from "../src/runtime/dispatch/access.js";
 import { type DispatchedExchange, Dispatcher } from "../src/runtime/dispatch/dispatch.js";
 import type {
   BodySink,
@@ -156,7 +157,7 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
       });
     }
   }
-  return new Dispatcher(config, routes, logs.mainAccess, serving.counts);
+  return new Dispatcher(config, routes, logs.mainAccess, serving.counts, new AccessSteps({}));
 }
 
 /** Responds with a whole body at once. */

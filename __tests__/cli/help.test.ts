@@ -65,6 +65,7 @@ test("of every command", async () => {
     "serve",
     "maintenance",
     "quiesce",
+    "password",
     "settings",
     "completion",
     "certificates share",

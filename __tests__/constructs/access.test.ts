@@ -2,7 +2,7 @@ import { App, TerraformStack } from "cdktf";
 import { APPLICATIONS } from "../../src/applications/table.js";
 import { ANY_PLACE } from "../../src/applications/index.js";
 import { Access, type AccessOption, Application, FrontEnd, Mode } from "../../src/index.js";
-import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { renderProxyConfig, resolve, synthesizedFiles } from "../../src/testing/index.js";
 
 const VPN = { allow: ["10.8.0.0/24"] } as const;
 
@@ -79,12 +79,57 @@ test.each<[unknown, RegExp]>([
   [{ allow: [] }, /access\.allow.*has too few items/s],
   [{ denyFile: "denied.txt" }, /access\.denyFile.*is not an absolute path/s],
   [{ refusal: 404 }, /access.*refuses nobody/s],
+  [{ basic: {} }, /access\.basic\.usersFile.*is missing/s],
+  [Access.basic({ usersFile: "users" }), /access\.basic\.usersFile.*is not an absolute path/s],
+  [Access.basic({ usersFile: "/etc/u", realm: 'a"b' }), /access\.basic\.realm/],
+  [
+    Access.basic({ usersFile: "/etc/u", userField: "X-User" }),
+    /access\.basic\.userField.*is a field that clients may send/s,
+  ],
+  [Access.basic({ usersFile: "/etc/u", userField: "Remote_User" }), /access\.basic\.userField/],
+  [Access.basic({ usersFile: "/etc/u", userField: "X-Forwarded-For" }), /access\.basic\.userField/],
   [{ allowed: ["10.0.0.0/8"] }, /allowed/],
   ["closed", /access/],
 ])("%j is refused where it was given", (access, message) => {
   expect(() => frontEnd({ vault: access as AccessOption })).toThrow(message);
   expect(() => frontEnd({ access: access as AccessOption })).toThrow(message);
   expect(() => frontEnd().vault.routes.web.configure({ access: access as AccessOption })).toThrow(message);
+});
+
+test("basic authentication: resolve knows who needs a password, and what the upstream gets", () => {
+  const { stack, status } = frontEnd({
+    access: { ...Access.basic({ usersFile: "/etc/portico/users", userField: "Remote-User" }), ...VPN },
+  });
+  expect(status("https://www.example.org/")).toEqual([403, "front end"]);
+  expect(status("https://www.example.org/", "10.8.0.7")).toEqual([401, "front end"]);
+  const found = resolve(stack, {
+    url: "https://www.example.org/",
+    clientAddress: "10.8.0.7",
+    headers: { Authorization: `Basic ${Buffer.from("alice:x").toString("base64")}`, "remote-user": "bob" },
+  });
+  expect(found).toMatchObject({ kind: "proxy", headers: { "remote-user": "alice" } });
+  expect(found).not.toHaveProperty(["headers", "authorization"]);
+  // The site's password stays in front of what a manual closes.
+  expect(status("https://vault.example.org/admin", "10.8.0.7")).toEqual([401, "vault/admin"]);
+  const files = synthesizedFiles(stack);
+  const text = (name: string) => files.find(({ path }) => path.endsWith(name))!.content;
+  expect(text("/portico.service")).toContain("LoadCredential=users:/etc/portico/users\n");
+  expect(text("/portico-certificates.path")).toContain("PathChanged=/etc/portico/users\n");
+});
+
+test("basic authentication without TLS is refused on a public address", () => {
+  const served = (mode: Mode) => () => {
+    const stack = new TerraformStack(new App(), "s");
+    new FrontEnd(stack, "front", {
+      host: { address: "192.0.2.10", publicName: "www.example.org" },
+      mode,
+      application: Application.server("http://127.0.0.1:9000"),
+      access: Access.basic({ usersFile: "/etc/portico/users" }),
+    });
+    return renderProxyConfig(stack);
+  };
+  expect(served(Mode.plain())).toThrow(/asks for passwords without TLS/);
+  expect(served(Mode.tls())).not.toThrow();
 });
 
 test("no application closes a path that its sync clients need", () => {

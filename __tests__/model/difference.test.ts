@@ -94,6 +94,21 @@ const CASES: readonly Case[] = [
     AT_ACCESS,
   ],
   ["access.closed", lets(), lets({ denyFile: "/etc/denied" }), AT_ACCESS],
+  [
+    "access.opened",
+    lets({ basic: { usersFile: "/etc/users" } }),
+    lets(),
+    AT_ACCESS,
+    { level: "error", old: "everyone, with a password of /etc/users", new: "everyone" },
+  ],
+  [
+    "access.opened",
+    lets({ basic: { usersFile: "/etc/a" } }),
+    lets({ basic: { usersFile: "/etc/b" } }),
+    AT_ACCESS,
+    { level: "warning" },
+  ],
+  ["access.closed", lets(), lets({ basic: { usersFile: "/etc/users" } }), AT_ACCESS],
   ["way.opened", {}, to(files), "virtualServers[0].routes[1]", { old: "404", new: "files of /srv/www" }],
   [
     "way.opened",

@@ -66,11 +66,7 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "sub_filter handle_path replacePath replacePathRegex stripPrefix addPrefix pathRewrite",
   ],
   ["a pattern as the path", "PathRegexp path_regexp path-regex regexp regex pattern matcher"],
-  [
-    "basic authentication, or authentication by a subrequest",
-    "auth_basic auth_basic_user_file auth_request satisfy basic_auth basicauth basicAuth forward_auth forwardAuth " +
-      "auth users realm htpasswd",
-  ],
+  ["authentication by a subrequest", "auth_request satisfy forward_auth forwardAuth auth"],
   ["access by country", "geo geoip"],
   ["limits of bytes per second", "limit_rate limitRate throttle bandwidth"],
   [

@@ -46,7 +46,7 @@ const EVERY_PATH: ProxyConfigInput = {
       },
     },
   ],
-  accessPolicies: { policy: { denyFile: "/r/denied" } },
+  accessPolicies: { policy: { denyFile: "/r/denied", basic: { usersFile: "/r/users" } } },
   ticketKeys: { file: "/r/tickets" },
   notifications: {
     targets: [

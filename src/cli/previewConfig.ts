@@ -42,6 +42,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     healthListener: undefined,
     // A preview must not send notifications.
     notifications: undefined,
+    ...(config.accessPolicies === undefined ? {} : { accessPolicies: withoutUsers(config.accessPolicies) }),
     metricsListener: statusPort === undefined ? undefined : { address: "127.0.0.1", port: statusPort },
     listeners,
     upstreams: config.upstreams.map((u) => {
@@ -88,6 +89,17 @@ function moveListeners(listeners: readonly ListenerConfig[], offset: number): Li
     return { ...listener, address, port, publishedPort: undefined, proxyProtocol: undefined };
   });
 }
+
+/** Files of users are secrets of the host. A policy needs a rule, and a preview is on loopback. */
+const withoutUsers = (policies: NonNullable<ProxyConfig["accessPolicies"]>): typeof policies =>
+  Object.fromEntries(
+    Object.entries(policies).map(([name, { basic, ...policy }]) => [
+      name,
+      basic === undefined || policy.allow !== undefined
+        ? policy
+        : { ...policy, allow: ["127.0.0.0/8", "::1"] },
+    ]),
+  );
 
 /** Fields that a file of the host has are left out. */
 const withoutSecrets = (action: ActionConfig): ActionConfig =>

@@ -141,6 +141,8 @@ export interface MatchedRequest {
   readonly headers?: HeaderList;
   /** Address of the client; if it is unknown, access is not judged. */
   readonly client?: string | undefined;
+  /** Whether the client names a user, whose password is taken for right; undefined if that is not known. */
+  readonly namesUser?: boolean | undefined;
 }
 
 /** What happens to a request, in the order of the runtime (`dispatch/dispatch.ts`, and its codecs before that). */
@@ -148,13 +150,22 @@ export function decide(match: RouteMatch, request: MatchedRequest): Decision {
   const { route, server, path } = match;
   if (request.method === "CONNECT") return error(CONNECT_REFUSAL.status);
   if (request.method === "TRACE") return error(TRACE_REFUSAL.status);
-  const refusal =
-    request.client === undefined ? undefined : match.guard?.refusal(request.client, request.target, path);
+  const refusal = refusalOf(match, request);
   if (refusal !== undefined) return { kind: "error", status: refusalStatus(refusal), refusal };
   if (asksForDrives(server, { headers: [], ...request, path })) return DRIVES;
   if (route === undefined) return error(404);
   if (isBodyTooLong(request.bodyBytes, route.requestBodyBytesMax)) return error(413);
   return decided(match, request, route, route.action);
+}
+
+function refusalOf(
+  { guard, path }: RouteMatch,
+  { client, target, namesUser }: MatchedRequest,
+): AccessRefusal | undefined {
+  if (guard === undefined || client === undefined) return undefined;
+  return namesUser === false
+    ? guard.refusalOfUnknown(client, target, path)
+    : guard.refusal(client, target, path);
 }
 
 const DRIVES: Decision = { kind: "respond", status: 200, body: "", windowsDrives: true };

@@ -2,6 +2,10 @@ import { isIP } from "node:net";
 import { isWrite } from "./config/router.js";
 import {
   type AccessRefusal,
+  type BasicCredentials,
+  basicCredentials,
+  type VerifiedUser,
+  verifiedUser,
   acceptedCodings,
   acceptsHtml,
   type ActionOf,
@@ -38,7 +42,10 @@ export interface TestRequest {
    * @default "GET"
    */
   readonly method?: string;
-  /** Request header fields by name; a list sends the field several times. */
+  /**
+   * Request header fields by name; a list sends the field several times. The password in an `Authorization` of Basic
+   * authentication is taken for right.
+   */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /**
    * IPv4 or IPv6 address that the request comes from. If `trustedProxies` contains the address, header fields name
@@ -196,6 +203,7 @@ function unpaged(routed: Routed): ResolutionOutcome {
     upgrade: upgradeOf(asked) !== undefined,
     headers: headerList(asked),
     client: routed.client.clientAddress,
+    namesUser: credentialsOf(asked) !== undefined,
   };
   const decision = decide(routed, request);
   if (route?.action.type === "proxy" && decision.kind === "proxy")
@@ -258,6 +266,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     ...client,
     upgrade: forwardedUpgrade(action.upgrades, upgradeOf(asked)),
     requestId: "(its id)",
+    user: userIn(routed),
   };
   const rules = new ForwardingRules(
     {
@@ -281,6 +290,18 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
   const writes = isWrite(route, asked.method, upgradeOf(asked) !== undefined);
   return { kind: "proxy", upstream: upstream.name, upstreamUrl, ...several, writes, requestLine, headers };
 }
+
+/** The password is taken for right: `resolve` reads no file. */
+function userIn({ guard, asked, url, path }: Routed): VerifiedUser | undefined {
+  const judges = guard?.asking(url.target, path) ?? [];
+  const credentials = credentialsOf(asked);
+  return judges.length === 0 || credentials === undefined
+    ? undefined
+    : verifiedUser(judges, credentials.user);
+}
+
+const credentialsOf = (asked: TestRequest): BasicCredentials | undefined =>
+  basicCredentials(fieldOf(asked, "authorization") ?? "");
 
 /** The encoded forms of a file that the client accepts. */
 function encodedFiles(

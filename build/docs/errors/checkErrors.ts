@@ -17,6 +17,7 @@ const DHPARAM = "/etc/portico/tls/dhparam2048.pem";
 const TICKET_SECRET = "/etc/portico/ticket-secret";
 const NOTIFY_URL = "/etc/portico/notify-url";
 const DENIED = "/etc/portico/denied.txt";
+const USERS = "/etc/portico/users";
 const LOG = "/var/log/portico/access.log";
 const MEDIA = "/srv/files/media";
 
@@ -177,6 +178,16 @@ export const CHECK_ERRORS = {
       ({ files }) => (files[DENIED] = { text: "192.0.2.1\n<!doctype html>\n" }),
       {},
       { accessPolicies: { site: { denyFile: DENIED } } },
+    ),
+  },
+  "files.bad-users": {
+    means:
+      "The file of a policy with Basic authentication is no list of users with hashes of their passwords. Messages never show a hash. A service that runs keeps the previous users. See [access.md](access.md).",
+    example: checked(
+      "files.bad-users",
+      ({ files }) => (files[USERS] = { text: "alice:hunter2\n", mode: 0o600 }),
+      {},
+      { accessPolicies: { site: { basic: { usersFile: USERS } } } },
     ),
   },
   "files.bad-notification-secret": {

@@ -471,6 +471,17 @@ export const CONFIG_ERRORS = {
       "A program on the same host is in front of Portico, and nothing tells Portico to believe the addresses that it names. All clients would share one allowance, and one who guesses would lock out everybody.",
     example: () => guarded({ logIns: [{ path: "/login", secret: "body", failed: [401] }] }, "127.0.0.1"),
   },
+  "config.password-without-tls": {
+    means:
+      "Clients send a password of Basic authentication with each request, and without TLS everyone on the way can read it. See [access.md](access.md).",
+    example: () => {
+      const changed = config();
+      const [server] = changed.virtualServers;
+      Object.assign(changed, { accessPolicies: { site: { basic: { usersFile: "/etc/portico/users" } } } });
+      Object.assign(server!.routes[0]!, { access: "site", action: { type: "respond", status: 200 } });
+      return only(parseConfig(changed));
+    },
+  },
   "config.everyone-allowed": {
     means:
       "`maintenance.allow` lists the clients that a maintenance does not keep out, and `allow` of the action `status` lists the clients that may see the status page. A range that matches every address would make the list useless.",

@@ -10,6 +10,7 @@ import { addLog } from "./logCommand.js";
 import type { CommandOutput } from "../output.js";
 import { addMaintenance } from "./maintenanceCommand.js";
 import { addNotify } from "./notifyCommand.js";
+import { addPassword } from "./passwordCommand.js";
 import { addPreview } from "./previewOptions.js";
 import { addQuiesce } from "./quiesceCommand.js";
 import { addReload } from "./reloadCommand.js";
@@ -37,6 +38,7 @@ export function addCommands(program: Command, output: CommandOutput, done: (code
   addWhy(program, output, done);
   addLog(program, output, done);
   addReplay(program, output, done);
+  addPassword(program, output, done);
   addPreview(program, output, done);
   addDoctor(program, output, done);
   addExplain(program, output, done);

@@ -41,10 +41,13 @@ export function addDefaultServer(
   const server = { serverNames: ["_"], listeners, default: true };
   if (page === undefined) {
     const made = proxy.addVirtualServer("default", server);
+    made.asksForUsers = false;
     made.addRoute("nothing", { path: "/", action: Action.respond(404), expect: OTHER_NAMES });
     return made;
   }
   const made = proxy.addVirtualServer("default", { ...server, versionTokens: true });
+  // It is served without TLS, and has nothing of a site.
+  made.asksForUsers = false;
   made.addRoute("page", { path: "/", action: page, expect: [DEFAULT_SERVER] });
   return made;
 }

@@ -1,6 +1,6 @@
 import { overlap } from "../../model/access/addressSet.js";
 import { LOCAL_NETWORKS } from "../../model/access/localNetworks.js";
-import type { accessPolicy } from "../../model/access/policySchema.js";
+import type { accessPolicy, basicAuthentication } from "../../model/access/policySchema.js";
 import type { Problem } from "../../model/index.js";
 import type { InputOf } from "../../model/schema/inferred.js";
 import { type AccessPolicyInput, accessPolicyProblems } from "../props/checks.js";
@@ -11,7 +11,12 @@ import { isKnown } from "../props/tokens.js";
  * A policy. The one nearest to a route applies as a whole: that of the route, else that of the site, else that of the front
  * end. See docs/access.md.
  */
-export interface AccessPolicy extends InputOf<typeof accessPolicy> {}
+export interface AccessPolicy extends Omit<InputOf<typeof accessPolicy>, "basic"> {
+  readonly basic?: BasicAuthentication;
+}
+
+/** Basic authentication: a user and a password for what has no log-in of its own. */
+export interface BasicAuthentication extends InputOf<typeof basicAuthentication> {}
 
 /** A policy, or `"open"`: everyone may come in, also below a closed site. */
 export type AccessOption = "open" | AccessPolicy;
@@ -28,6 +33,15 @@ export class Access {
   static localNetworks(): readonly string[] {
     return LOCAL_NETWORKS;
   }
+
+  /**
+   * A policy that asks for a user and a password, in addition to the lists of addresses that it gets:
+   * `{ ...Access.basic({ usersFile: "/etc/portico/users" }), deny: ["192.0.2.0/24"] }`. `portico password NAME` makes the
+   * lines of the file. Only over TLS, or on private addresses.
+   */
+  static basic(options: BasicAuthentication): AccessPolicy {
+    return { basic: options };
+  }
 }
 
 /** @internal The model judges it, at the place where it was given. */
@@ -43,6 +57,15 @@ export const accessOptionProblems = (path: string, given: unknown): Problem[] =>
 export interface NamedAccess {
   readonly name: string;
   readonly access: AccessOption;
+}
+
+/** @internal The policy without a part that asks for a user, under a name of its own. */
+export function withoutUsers(outer: NamedAccess | undefined, name: string): NamedAccess | undefined {
+  if (outer === undefined || outer.access === "open" || outer.access.basic === undefined) return outer;
+  const { basic: _, ...access } = outer.access;
+  const { allow, deny, denyFile } = access;
+  const hasRule = [allow, deny, denyFile].some((rule) => rule !== undefined);
+  return hasRule ? { name, access } : undefined;
 }
 
 /**

@@ -237,6 +237,11 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
           below(`${node.path}.action.setHeadersFromCredential`, action.credentials),
         ),
       ),
+      ...Object.entries(this.accessPolicies.accessPolicies ?? {}).flatMap(([name, { basic }]) =>
+        basic === undefined
+          ? []
+          : [[`${this.node.path}.accessPolicies.${name}.basic.usersFile`, basic.usersFile] as const],
+      ),
       ...this.upstreams.flatMap((one) => below(`${one.node.path}.tls`, tlsFilesOf(one))),
       ...(this.settings.notifications?.targets ?? []).flatMap((target, i) =>
         below(`${this.node.path}.notifications.targets[${i}]`, notificationFiles(target)),

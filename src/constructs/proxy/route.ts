@@ -89,8 +89,10 @@ export class Route extends Construct {
 
   private useCredentialFiles(): void {
     const { credentials, upstream } = this.action;
+    const users = this.policy?.policy.basic?.usersFile;
     proxyOf(this).useCredentialFiles([
       ...Object.values(credentials),
+      ...(users === undefined ? [] : [users]),
       ...(upstream === undefined ? [] : Object.values(tlsFilesOf(upstream))),
     ]);
   }
@@ -109,6 +111,7 @@ export class Route extends Construct {
       ...expectedProblems(this, expected),
     ]);
     this.props = { ...this.props, ...changes };
+    this.useCredentialFiles();
   }
 
   /**

@@ -39,9 +39,9 @@ import {
   selfSignedHstsProblems,
   withoutForce,
 } from "./responseHeaders.js";
-import type { NamedAccess } from "./access.js";
 import type { LogIn } from "../../applications/definition.js";
 import type { NamedGuard, PasswordGuard } from "./passwordGuard.js";
+import { type NamedAccess, withoutUsers } from "./access.js";
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -77,6 +77,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
   logIns: readonly LogIn[] = [];
   /** @internal Guards these; undefined for the guard of the front end. */
   guard?: NamedGuard;
+  /** @internal Whether the front end's passwords apply. */
+  asksForUsers = true;
   private readonly props: VirtualServerProps;
   private reachedThrough: readonly IListener[];
 
@@ -102,7 +104,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
 
   /** @internal Who may use routes without `access` of their own. */
   get outerAccess(): NamedAccess | undefined {
-    return this.access ?? proxyOf(this).access;
+    const outer = this.access ?? proxyOf(this).access;
+    return this.asksForUsers ? outer : withoutUsers(outer, this.name);
   }
 
   /** @internal The guard that applies, and the name of the place that it was given at. */

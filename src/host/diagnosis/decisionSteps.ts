@@ -98,9 +98,13 @@ function whyServer({ server, serverName, listener }: RouteMatch): string {
 function accessSteps({ route, guard, path }: RouteMatch, { client, target }: DecidedRequest): DecisionStep[] {
   if (guard === undefined) return [];
   const own = route!.access ?? "open";
-  if (client === undefined) return [step("access", own)];
+  const asks = guard.asking(target, path).map(({ name }) => {
+    const other = name === own ? "" : ", as a server may read the path";
+    return step("access", `${name}: \`basic\` asks for a user and a password${other}`);
+  });
+  if (client === undefined) return asks.length > 0 ? asks : [step("access", own)];
   const refusal = guard.refusal(client, target, path);
-  if (refusal === undefined) return [step("access", `${own}: lets ${client} in`)];
+  if (refusal === undefined) return [step("access", `${own}: lets ${client} in`), ...asks];
   const other = refusal.policy === own ? "" : ", as a server may read the path";
   return [step("access", `${refusal.policy}: \`${refusal.by}\` refuses ${client}${other}`)];
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { cidr, filePath, text } from "../schema/fields.js";
+import { cidr, filePath, flag, requestFieldName, secretFile, text } from "../schema/fields.js";
 
 /** Who may come in: one object of the config, and of the options of constructs. */
 
@@ -16,6 +16,40 @@ const ranges = (description: string, example: string) =>
     .min(1)
     .optional()
     .meta({ description, examples: [[example]] });
+
+/** Basic authentication (RFC 7617). */
+export const basicAuthentication = z
+  .strictObject({
+    usersFile: secretFile(
+      "File with users and hashes of their passwords, `NAME:HASH` on each line, which `portico password NAME` makes; " +
+        "comments are lines that begin with `#`. Hashes are of scrypt or, with Node.js 24.7 or newer, of argon2id, in " +
+        "the PHC format. Portico reads it again when it changes. If it then has anything else, it is refused as a " +
+        "whole, and the previous users stay.",
+      "/etc/portico/users",
+    ),
+    realm: text("config.bad-text", '1 to 100 characters of visible ASCII and blanks, without `"` and `\\`', {
+      pattern: "^[!#-[\\]-~](?:[ !#-[\\]-~]{0,98}[!#-[\\]-~])?$",
+    })
+      .default("Restricted")
+      .meta({
+        description:
+          "Name that clients show with the question for the password. Clients send the password that they have for a " +
+          "host and a realm without asking again.",
+        examples: ["Family"],
+      }),
+    userField: requestFieldName(
+      "Request field in which the upstream gets the name of the user, in UTF-8: one that the proxy drops from every " +
+        "client's request, in each spelling, such as `Remote-User`, `X-Remote-User`, `X-Forwarded-User` and " +
+        "`X-Auth-Request-User`. Without it, the upstream gets none.",
+      "Remote-User",
+    ).optional(),
+    passOn: flag(
+      false,
+      "Whether the upstream gets `Authorization` with the password. By default it does not, because an application may " +
+        "take it for a log-in of its own.",
+    ),
+  })
+  .describe("Asks clients for a user and a password (RFC 7617), after the lists of addresses.");
 
 export const accessPolicy = z
   .strictObject({
@@ -42,10 +76,11 @@ export const accessPolicy = z
           "is reset.",
         examples: [404],
       }),
+    basic: basicAuthentication.optional(),
   })
   .describe(
-    "Who may come in, by the client's address: the one of the connection, or that which `trustedProxies` or a PROXY " +
-      "protocol header names.",
+    "Who may come in: by the client's address, which is the one of the connection, or that which `trustedProxies` or a " +
+      "PROXY protocol header names; and by a password.",
   );
 
 export const accessPolicies = z

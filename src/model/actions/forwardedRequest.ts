@@ -31,8 +31,18 @@ export interface ForwardedRequest {
   readonly upgrade?: string | undefined;
   /** The request's id, if the config gives one to each request. */
   readonly requestId?: string | undefined;
+  /** Who asks, if access policies of the route ask for that. */
+  readonly user?: VerifiedUser | undefined;
   /** Takes the first field of each name that is dropped for its name. */
   dropped?(name: string): void;
+}
+
+/** Who asks, as access policies have verified it: what it changes in a request to an upstream. */
+export interface VerifiedUser {
+  /** Lower-case names of the client's fields that do not pass. */
+  readonly dropped: ReadonlySet<string>;
+  /** Fields that the upstream gets: names and values, one char a byte. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
 /** The data of a route that the rules use. */

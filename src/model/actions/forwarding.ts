@@ -4,7 +4,7 @@ import { FirstOfName } from "../text/firstOfName.js";
 import { parseHost } from "../net/serverName.js";
 import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../net/target.js";
 import { responseFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
-import type { ForwardedRequest, HeaderList, ProxiedRoute } from "./forwardedRequest.js";
+import type { ForwardedRequest, HeaderList, ProxiedRoute, VerifiedUser } from "./forwardedRequest.js";
 import { PublicUrls } from "./publicUrls.js";
 import type { ActionOf } from "./table.js";
 
@@ -13,7 +13,7 @@ import type { ActionOf } from "./table.js";
  * Pure: the runtime and, in unit tests, `resolve()` both use it.
  */
 
-export type { ForwardedRequest, HeaderList, ProxiedRoute };
+export type { ForwardedRequest, HeaderList, ProxiedRoute, VerifiedUser };
 
 /** The same action with the contents of its files as values of the fields that it sets. */
 export function withFileValues(
@@ -109,19 +109,27 @@ export class ForwardingRules {
         : this.upstreamAuthority;
     const target = this.target(request.target, request.path);
     const begin = `${request.method} ${target}`;
-    const { requestId, upgrade } = request;
+    const { requestId, upgrade, user } = request;
     const id =
       this.idField === undefined || requestId === undefined ? "" : `${this.idField}: ${requestId}\r\n`;
-    if (request.plainLines !== undefined && !this.examines && upgrade === undefined) {
+    const isUsual = !this.examines && upgrade === undefined && user === undefined;
+    if (request.plainLines !== undefined && isUsual) {
       const lines = id === "" ? request.plainLines : request.plainLines.replace(this.idLines!, "");
       return `${begin}${this.usual(request, host)}${id}${framing}${lines}`;
     }
     const rest = this.clientFields(request, host);
     const own = rest.claimed ? this.afterTarget(request, host, rest) : this.usual(request, host);
-    const head = `${begin}${own}${id}${framing}${rest.lines}`;
+    const who = user === undefined ? "" : this.userLines(user);
+    const head = `${begin}${own}${id}${who}${framing}${rest.lines}`;
     return upgrade === undefined
       ? `${head}\r\n`
       : `${head}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`;
+  }
+
+  /** A field that the route sets has priority. */
+  private userLines({ fields }: VerifiedUser): string {
+    const own = fields.filter(([name]) => !this.replaced.has(name.toLowerCase()));
+    return own.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   }
 
   /** The rest of the request line, and the fields this proxy sets. */
@@ -156,7 +164,7 @@ export class ForwardingRules {
 
   /** The client's fields that pass, as lines, and the forwarding chain it sent. */
   private clientFields(request: ForwardedRequest, host: string): ClientFields {
-    const { headers } = request;
+    const { headers, user } = request;
     const named = connectionOptions(headers);
     const sent = {
       claimed: false,
@@ -171,6 +179,7 @@ export class ForwardingRules {
       let value = headers[i + 1]!;
       const fate = requestFieldFate(name);
       if (fate === FieldFate.Drop || (fate === FieldFate.OddName && !this.keeps(name, request))) continue;
+      if (user?.dropped.has(name.toLowerCase()) === true) continue;
       // Before claims are judged: a claim that is dropped must not replace our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (!this.mayBeFrom(name, fate, request.trusted)) continue;

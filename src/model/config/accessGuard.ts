@@ -3,12 +3,12 @@ import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js"
 import { RouteTable } from "./router.js";
 import { type NormalisedPath, normalisePath } from "../net/target.js";
 import { AddressSet } from "../access/addressSet.js";
-import { type AccessLists, type AccessRefusal, AddressJudge } from "./accessJudge.js";
+import { type AccessLists, type AccessRefusal, PolicyJudge } from "./accessJudge.js";
 import { isPlain, otherReadings } from "../access/readings.js";
 
 /** Judges the requests of each route of a config. */
 export class AccessGuards {
-  private readonly judges: ReadonlyMap<string, AddressJudge>;
+  private readonly judges: ReadonlyMap<string, PolicyJudge>;
   private readonly guards = new Map<RouteConfig, RouteGuard>();
 
   constructor(
@@ -16,7 +16,7 @@ export class AccessGuards {
     lists: AccessLists = {},
   ) {
     this.judges = new Map(
-      Object.entries(accessPolicies).map(([name, policy]) => [name, new AddressJudge(name, policy)]),
+      Object.entries(accessPolicies).map(([name, policy]) => [name, new PolicyJudge(name, policy)]),
     );
     this.setLists(lists);
     if (this.judges.size === 0) return;
@@ -42,12 +42,17 @@ export class AccessGuards {
 
 /** Judges the requests of one route: by its own policy, and by those of routes that a server may take the path for. */
 export class RouteGuard {
+  /** Whether a policy that may apply needs more than an address. */
+  readonly asksForUser: boolean;
+
   /** @param others undefined if all routes of the virtual server have the same policy */
   constructor(
     private readonly route: RouteConfig,
-    private readonly judge: AddressJudge | undefined,
+    private readonly judge: PolicyJudge | undefined,
     private readonly others: OtherRoutes | undefined,
-  ) {}
+  ) {
+    this.asksForUser = (others?.every ?? [judge]).some((one) => one?.unknownUser !== undefined);
+  }
 
   /**
    * Why a request is refused; undefined if it is not.
@@ -63,13 +68,27 @@ export class RouteGuard {
     }
     return undefined;
   }
+
+  /** The policies that ask for a user, the route's own first; a request has to pass each. */
+  asking(target: string, path: NormalisedPath): readonly PolicyJudge[] {
+    if (!this.asksForUser) return [];
+    const others = this.others?.judges(this.route, target, path) ?? [];
+    return [...new Set([this.judge, ...others])].filter(
+      (one) => one?.unknownUser !== undefined,
+    ) as PolicyJudge[];
+  }
+
+  /** The same as {@link refusal}, for a client that names no user. */
+  refusalOfUnknown(address: string, target: string, path: NormalisedPath): AccessRefusal | undefined {
+    return this.refusal(address, target, path) ?? this.asking(target, path)[0]?.unknownUser;
+  }
 }
 
 interface GuardedRoute {
   readonly path: string;
   readonly match: RouteConfig["match"];
   /** Those of routes whose paths differ in case only are all asked. */
-  readonly judges: AddressJudge[];
+  readonly judges: PolicyJudge[];
 }
 
 /** The policies of a virtual server's routes, by other readings of paths. */
@@ -77,9 +96,9 @@ class OtherRoutes {
   private readonly all: RouteTable<GuardedRoute>;
   /** Routes whose paths reach an upstream as they are, by upstream. */
   private readonly byUpstream: ReadonlyMap<string, RouteTable<GuardedRoute>>;
-  private readonly every: readonly AddressJudge[];
+  readonly every: readonly PolicyJudge[];
 
-  constructor(judged: ReadonlyMap<RouteConfig, AddressJudge | undefined>) {
+  constructor(judged: ReadonlyMap<RouteConfig, PolicyJudge | undefined>) {
     this.every = [...new Set(judged.values())].filter((one) => one !== undefined);
     this.all = tableOf([...judged]);
     const untouched = [...judged].filter(([{ action }]) => action.type === "proxy" && !isChanged(action));
@@ -93,7 +112,7 @@ class OtherRoutes {
   }
 
   /** Policies that a request has to pass besides that of its route. */
-  judges(route: RouteConfig, target: string, path: NormalisedPath): readonly AddressJudge[] {
+  judges(route: RouteConfig, target: string, path: NormalisedPath): readonly PolicyJudge[] {
     const found = this.ofPath(this.all, target, path);
     const { action } = route;
     if (action.type === "proxy" && isChanged(action)) {
@@ -111,7 +130,7 @@ class OtherRoutes {
     table: RouteTable<GuardedRoute>,
     target: string,
     path: NormalisedPath,
-  ): readonly AddressJudge[] {
+  ): readonly PolicyJudge[] {
     if (isPlain(target, path)) return judgesIn(table, path);
     const readings = otherReadings(target);
     if (readings === undefined) return this.every;
@@ -119,7 +138,7 @@ class OtherRoutes {
   }
 }
 
-const judgesIn = (table: RouteTable<GuardedRoute>, path: string): readonly AddressJudge[] =>
+const judgesIn = (table: RouteTable<GuardedRoute>, path: string): readonly PolicyJudge[] =>
   table.find(path.toLowerCase())?.judges ?? [];
 
 type GuardedAction = RouteConfig["action"];
@@ -131,7 +150,7 @@ const isChanged = (action: GuardedAction & { readonly type: "proxy" }): boolean 
 const upstreamOf = (action: GuardedAction): string => (action.type === "proxy" ? action.upstream : "");
 
 function tableOf(
-  judged: readonly (readonly [RouteConfig, AddressJudge | undefined])[],
+  judged: readonly (readonly [RouteConfig, PolicyJudge | undefined])[],
 ): RouteTable<GuardedRoute> {
   const byPath = new Map<string, GuardedRoute>();
   for (const [{ path, match }, judge] of judged) {
@@ -146,7 +165,7 @@ function tableOf(
 
 function guardsOf(
   { routes }: VirtualServerConfig,
-  judgeOf: (name: string) => AddressJudge,
+  judgeOf: (name: string) => PolicyJudge,
 ): readonly (readonly [RouteConfig, RouteGuard])[] {
   const judged = new Map(
     routes.map((route) => [route, route.access === undefined ? undefined : judgeOf(route.access)]),

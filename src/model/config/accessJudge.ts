@@ -12,10 +12,12 @@ export interface AccessRefusal {
   /** Name of the policy, which is the place that it was given at: `vault/admin`. */
   readonly policy: string;
   /** Field of the policy that decided. */
-  readonly by: "allow" | "deny" | "denyFile";
-  /** The response. */
-  readonly refusal: 403 | 404 | "close";
+  readonly by: "allow" | "deny" | "denyFile" | "basic";
+  /** The response; 429 and 503 where too many passwords wait to be verified. */
+  readonly refusal: 401 | 403 | 404 | 429 | 503 | "close";
 }
+
+type AddressField = "allow" | "deny" | "denyFile";
 
 /** A refusal in logs: `vault/admin allow`. */
 export const refusalText = ({ policy, by }: AccessRefusal): string => `${policy} ${by}`;
@@ -27,12 +29,14 @@ export const NO_RESPONSE = 444;
 export const refusalStatus = ({ refusal }: AccessRefusal): number =>
   refusal === "close" ? NO_RESPONSE : refusal;
 
-/** Judges clients by the address lists of one policy. */
-export class AddressJudge {
+/** Judges clients by one policy: by its address lists, and tells what else a client needs. */
+export class PolicyJudge {
   private readonly allowed: AddressSet | undefined;
   private readonly denied: AddressSet | undefined;
-  private readonly refusals: Readonly<Record<AccessRefusal["by"], AccessRefusal>>;
+  private readonly refusals: Readonly<Record<AddressField, AccessRefusal>>;
   private list: AddressSet | undefined;
+  /** The refusal of a client without a user and a password; undefined if it needs none. */
+  readonly unknownUser: AccessRefusal | undefined;
 
   constructor(
     readonly name: string,
@@ -41,8 +45,9 @@ export class AddressJudge {
     const { allow, deny, refusal } = policy;
     this.allowed = allow && AddressSet.of(allow);
     this.denied = deny && AddressSet.of(deny);
-    const by = (field: AccessRefusal["by"]): AccessRefusal => ({ policy: name, by: field, refusal });
+    const by = (field: AddressField): AccessRefusal => ({ policy: name, by: field, refusal });
     this.refusals = { allow: by("allow"), deny: by("deny"), denyFile: by("denyFile") };
+    this.unknownUser = policy.basic && { policy: name, by: "basic", refusal: 401 };
   }
 
   /** From now on `denyFile` has these addresses. */

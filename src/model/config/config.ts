@@ -344,7 +344,6 @@ export const proxySettings = configSchema.omit({
 });
 /** The options of the construct: the other fields follow from its TLS material, and from the routes below it. */
 export const listenerOptions = listener.omit({ protocol: true });
-export const virtualServerOptions = virtualServer.omit({ routes: true, privatePaths: true });
 export const virtualServerOptions = virtualServer.omit({
   routes: true,
   passwordGuard: true,

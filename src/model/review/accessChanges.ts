@@ -14,10 +14,16 @@ export function accessChanges(
   const [from, to] = [policyOf(before, was), policyOf(after, is)];
   const change = { place: `${is.place}.access`, old: said(from), new: said(to) };
   if (without(admitted(to), admitted(from)).length > 0) return [{ id: "access.opened", ...change }];
+  if (from?.basic !== undefined && to?.basic === undefined) return [{ id: "access.opened", ...change }];
+  const users = from?.basic?.usersFile;
+  const isOther = users !== undefined && to?.basic?.usersFile !== users;
+  if (isOther) return [{ id: "access.opened", ...change, level: "warning" }];
   const file = from?.denyFile;
   if (file !== undefined && to?.denyFile !== file)
     return [{ id: "access.opened", ...change, ...(to?.denyFile === undefined ? {} : { level: "warning" }) }];
-  return without(admitted(from), admitted(to)).length > 0 || to?.denyFile !== file
+  return without(admitted(from), admitted(to)).length > 0 ||
+    to?.denyFile !== file ||
+    to?.basic?.usersFile !== users
     ? [{ id: "access.closed", ...change }]
     : [];
 }
@@ -25,9 +31,11 @@ export function accessChanges(
 const policyOf = ({ accessPolicies = {} }: ProxyConfig, { route }: WayIn): AccessPolicyConfig | undefined =>
   route.access === undefined ? undefined : accessPolicies[route.access];
 
-function said({ allow, deny, denyFile }: Partial<AccessPolicyConfig> = {}): string {
+function said({ allow, deny, denyFile, basic }: Partial<AccessPolicyConfig> = {}): string {
   const others = [...(deny ?? []), ...(denyFile === undefined ? [] : [`those in ${denyFile}`])];
-  return `${allow?.join(" and ") ?? "everyone"}${others.length === 0 ? "" : `, but not ${others.join(" and ")}`}`;
+  const user = basic === undefined ? "" : `, with a password of ${basic.usersFile}`;
+  const who = allow?.join(" and ") ?? "everyone";
+  return `${who}${others.length === 0 ? "" : `, but not ${others.join(" and ")}`}${user}`;
 }
 
 /** First and last address, as numbers of 128 bits: addresses of IPv4 are the mapped ones. */

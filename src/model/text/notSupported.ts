@@ -53,14 +53,11 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     values: { "config.bad-route-path": /^[~^@]|[*$\\()|]/ },
   },
   {
-    what: "basic authentication, or authentication by a subrequest",
+    what: "authentication by a subrequest",
     instead:
-      "Let the application authenticate its users, or use an authenticating proxy such as oauth2-proxy as the upstream, which " +
-      "forwards requests to the application.",
-    names: [
-      ...["auth", "authBasic", "basicAuth", "authBasicUserFile", "htpasswd", "authRequest", "users"],
-      ...["forwardAuth", "satisfy", "realm"],
-    ],
+      "Let the application authenticate its users, use an authenticating proxy such as oauth2-proxy as the upstream, which " +
+      "forwards requests to the application, or ask for a password with `basic` of `access`.",
+    names: ["auth", "authRequest", "forwardAuth", "satisfy"],
   },
   {
     what: "access by country",

@@ -58,10 +58,12 @@ export const PROBLEM_CODES = {
   "config.guard-of-one-client":
     "Set `trustedProxies` to the address of the proxy in front, or remove `passwordGuard`.",
   "config.guard-without-log-in": "Set `logIns`, by an application that has them, or remove `passwordGuard`.",
-  "config.access-without-rule": "Add `allow`, `deny` or `denyFile`, or remove the policy.",
   "config.useless-limit": "Remove the limit, or set it on the route that leads to the application.",
   "config.limit-stops-uploads":
     "Raise the limit. On a route that takes no uploads, such as a login, set `requestBodyBytesMax` to at most 1048576.",
+  "config.access-without-rule": "Add `allow`, `deny`, `denyFile` or `basic`, or remove the policy.",
+  "config.password-without-tls":
+    "Serve the route over TLS only. If something in front of Portico ends TLS, name it in `trustedProxies`, or listen on a private address.",
   "config.everyone-allowed": "List the addresses of the administrators only.",
   "config.everyone-trusted":
     "List the addresses of the proxies in front of this one. If only these proxies can connect, set `trustEveryone: true`.",
@@ -175,6 +177,7 @@ export const PROBLEM_CODES = {
   "settings.write-failed": "Resolve the system error, which the message gives.",
   "settings.not-deployed": "Deploy application settings, or use the document of a deployment that has them.",
   "files.bad-address-list": "Correct the line, or write the file again; a list is replaced as a whole.",
+  "files.bad-users": "Correct the line, or write the file again; a file of users is replaced as a whole.",
   "files.unreadable": "Create the file, or let the user that runs portico read it.",
   "files.untrusted-path": "Put the file below a directory that only root can change, such as /etc/portico.",
   "files.not-a-file": "Use the path of a regular file.",

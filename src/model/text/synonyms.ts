@@ -112,6 +112,12 @@ export const SYNONYMS: readonly Synonym[] = [
     note: "`requests` in `perMs` milliseconds for each client, and `burst` at once.",
   },
   { names: ["limitConn", "concurrency", "maxConcurrency"], field: "concurrencyMax", of: "a route" },
+  {
+    names: ["authBasic", "basicAuth", "authBasicUserFile", "htpasswd", "users"],
+    field: "access",
+    of: "a route",
+    note: 'In a stack: `access: Access.basic({ usersFile: "/etc/portico/users" })` of a front end, a site or a route.',
+  },
   { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
   {
     names: ["anonymize", "anonymizeIp", "maskIp", "ipMask"],

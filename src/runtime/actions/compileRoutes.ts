@@ -2,6 +2,7 @@ import type { RouteAction, RouteRuntime } from "../exchange/exchange.js";
 import {
   AccessGuards,
   type AccessLists,
+  type AccessUsers,
   hasSeveral,
   type ProxyConfig,
   redirectsToSlash,
@@ -20,6 +21,7 @@ import { StaticFilesAction } from "./staticFiles.js";
 import { WorkerCounts } from "../counting/workerCounts.js";
 import { compileResponseFields, setServerFields } from "../exchange/responseFields.js";
 import { nameFailures } from "../dispatch/errorPages.js";
+import { AccessSteps } from "../dispatch/access.js";
 import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
@@ -45,6 +47,7 @@ export interface CompiledRoutes extends WorkerContext {
   setAccessLists(lists: AccessLists): void;
   /** How much each client may ask of routes. */
   readonly limits: ClientLimits;
+  setAccessUsers(users: AccessUsers): void;
   /** Closes idle upstream connections now and the others after their responses. */
   close(): void;
   /** The holdings of all pools together. */
@@ -71,6 +74,7 @@ export interface CompiledRoutes extends WorkerContext {
  * @param cookieKey key of the cookies that bind clients to servers
  * @param askStatus asks the master for the status, for routes that show it
  * @param accessLists contents of the files that access policies name
+ * @param accessUsers users of the files that access policies name
  */
 export function compileRoutes(
   config: ProxyConfig,
@@ -80,6 +84,7 @@ export function compileRoutes(
   cookieKey = "",
   askStatus: AskStatus = () => Promise.resolve(undefined),
   accessLists: AccessLists = {},
+  accessUsers: AccessUsers = {},
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
@@ -102,6 +107,7 @@ export function compileRoutes(
   const guards = new AccessGuards(config, accessLists);
   const limits = new ClientLimits(config);
   const passwordGuards = new WorkerGuards(config, counts);
+  const access = new AccessSteps(accessUsers);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -129,13 +135,14 @@ export function compileRoutes(
     mainError: logs.mainError,
     faults,
     showsTlsGroup: logs.showsTlsGroup,
-    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts),
+    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access),
     counts,
     limits,
     trusted: withinRanges(config.trustedProxies),
     pools,
     passwordGuards,
     setAccessLists: (lists) => guards.setLists(lists),
+    setAccessUsers: (users) => access.setUsers(users),
     close: () => pools().forEach((pool) => pool.close()),
     holdings: () => holdingsOf(pools()),
     orderServers: (orders) => upstreams.forEach((one, name) => applyOrders(one, orders[name] ?? {})),

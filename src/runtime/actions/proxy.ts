@@ -4,6 +4,7 @@ import {
   type ErrorToken,
   ForwardingRules,
   type ForwardedRequest,
+  type VerifiedUser,
   type ProxiedRoute,
 } from "../../model/serving.js";
 import { respondFailure } from "../dispatch/errorPages.js";
@@ -60,6 +61,7 @@ class Facts implements ForwardedRequest {
   readonly trusted: boolean;
 
   readonly requestId: string | undefined;
+  readonly user: VerifiedUser | undefined;
 
   constructor(
     private readonly exchange: Exchange,
@@ -67,6 +69,7 @@ class Facts implements ForwardedRequest {
   ) {
     const { request, client } = exchange;
     this.requestId = exchange.requestId;
+    this.user = exchange.user;
     // Upstreams speak HTTP/1.1, where an upgrade is a GET (RFC 6455, 4.1).
     this.method = upgrade === undefined ? request.method : "GET";
     this.target = request.target;

@@ -8,7 +8,7 @@ import {
   type VirtualServerConfig,
   withinRanges,
 } from "../../model/serving.js";
-import { refusesAccess } from "./access.js";
+import type { AccessSteps } from "./access.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondFailure } from "./errorPages.js";
 import { isOneTooMany } from "./limits.js";
@@ -50,6 +50,7 @@ export class Dispatcher {
     private readonly routes: ReadonlyMap<object, RouteRuntime>,
     private readonly mainAccess: AccessLog,
     counts: WorkerCounts,
+    private readonly access: AccessSteps,
   ) {
     this.router = new Router(config);
     this.clients = new RequestClients(config);
@@ -90,7 +91,15 @@ export class Dispatcher {
     const config = this.router.route(exchange.server, request.path);
     const route = config && this.routes.get(config)!;
     exchange.route = route;
-    if (route?.guard !== undefined && refusesAccess(exchange, route.guard)) return;
+    if (route?.guard === undefined || this.access.admits(exchange, route.guard, this.admitted))
+      this.proceed(exchange);
+  }
+
+  private readonly admitted = (exchange: DispatchedExchange): void => this.proceed(exchange);
+
+  /** Continues with a request that may come in. */
+  private proceed(exchange: DispatchedExchange): void {
+    const { request, route } = exchange;
     if (asksForDrives(exchange.server, request)) return respondDrives(exchange);
     if (route === undefined) return respondFailure(exchange, "destination_not_found", 404);
     if (this.pauses.active && this.pauses.refuses(exchange, route)) return;

@@ -2,6 +2,7 @@ import type {
   AccessRefusal,
   ErrorToken,
   HeaderList,
+  VerifiedUser,
   RouteConfig,
   RouteGuard,
   VirtualServerConfig,
@@ -129,6 +130,8 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   exceeds?: LimitRefusal["limit"] | undefined;
   /** Which guard against guessing refused a log-in, if so. */
   guardRefusal?: { readonly guard: string; readonly reason: "slowed" | "closed" } | undefined;
+  /** Who asks, if access policies ask for that. */
+  user?: VerifiedUser | undefined;
 }
 
 /**

@@ -8,6 +8,7 @@ import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { fromJson, parseConfig } from "../../model/config/parse.js";
 import {
   type AccessLists,
+  type AccessUsers,
   type AccessLogConfig,
   type ErrorLogConfig,
   type Problem,
@@ -99,6 +100,11 @@ export interface LoadedConfig {
    * @default - no policy names a file
    */
   readonly accessLists?: AccessLists;
+  /**
+   * Users of access policies with hashes of their passwords, by file.
+   * @default - no policy names a file
+   */
+  readonly accessUsers?: AccessUsers;
   /** Findings that do not prevent serving. */
   readonly warnings: readonly Problem[];
 }
@@ -131,7 +137,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       loadErrorPages(config),
       checkAuthorityFiles(config, find),
       checkNotificationFiles(config, find),
-      loadAccessLists(config),
+      loadAccessLists(config, find),
       directoryProblems(config),
       options.logToStderr === true ? [] : logProblems(config, tolerant),
     ]);
@@ -155,6 +161,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...fields.warnings,
     ...authorities.warnings,
     ...notified.warnings,
+    ...access.warnings,
     ...(tolerant ? logs : []),
   ];
   const secret = tickets?.secret === undefined ? {} : { ticketSecret: tickets.secret };
@@ -166,6 +173,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       ...{ tls: tls.files, upstreamTls: upstreams.contents },
       ...{ cookieKey: await cookieKey(config, tickets?.secret), warnings, ...secret },
       ...(access.lists === undefined ? {} : { accessLists: access.lists }),
+      ...(access.users === undefined ? {} : { accessUsers: access.users }),
     },
   };
 }
@@ -222,7 +230,10 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
           accessPolicies: Object.fromEntries(
             Object.entries(config.accessPolicies).map(([name, one]) => [
               name,
-              pathsBelow(root, one, "denyFile"),
+              {
+                ...pathsBelow(root, one, "denyFile"),
+                ...(one.basic === undefined ? {} : { basic: pathsBelow(root, one.basic, "usersFile") }),
+              },
             ]),
           ),
         }),

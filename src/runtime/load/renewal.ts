@@ -1,4 +1,4 @@
-import type { AccessLists } from "../../model/serving.js";
+import type { AccessLists, AccessUsers } from "../../model/serving.js";
 import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
 import type { LoadedConfig } from "./loadConfig.js";
 
@@ -6,14 +6,17 @@ import type { LoadedConfig } from "./loadConfig.js";
 export interface Renewal extends TlsRenewal {
   /** Lists of access policies, by file. */
   readonly accessLists?: AccessLists;
+  /** Users of access policies, by file. */
+  readonly accessUsers?: AccessUsers;
 }
 
 /** The loaded config with the renewed part replaced. */
 export function renewed(loaded: LoadedConfig, renewal: Renewal): LoadedConfig {
-  const { accessLists } = loaded;
+  const { accessLists, accessUsers } = loaded;
   return {
     ...loaded,
     tls: withRenewed(loaded.tls, renewal),
     ...(accessLists === undefined ? {} : { accessLists: { ...accessLists, ...renewal.accessLists } }),
+    ...(accessUsers === undefined ? {} : { accessUsers: { ...accessUsers, ...renewal.accessUsers } }),
   };
 }

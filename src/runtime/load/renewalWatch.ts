@@ -9,7 +9,7 @@ import { loadDhparam } from "./dhParameters.js";
 import { textIfReadable } from "./files.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
 import { withRenewed } from "../tls/tlsContents.js";
-import { accessFiles, readAccessList } from "./accessLists.js";
+import { accessFiles, readAccessList, readUsers, userFiles } from "./accessLists.js";
 import type { Renewal } from "./renewal.js";
 import { handshakeProblem, unfitCertificate } from "../tls/handshakeCheck.js";
 import { hostPolicy } from "../tls/tlsContexts.js";
@@ -22,8 +22,8 @@ export interface RenewalEvents {
 }
 
 /**
- * Notices certificates whose files were renewed, Diffie-Hellman parameters, and lists of addresses, and loads them with
- * the checks of a reload.
+ * Notices certificates whose files were renewed, Diffie-Hellman parameters, and files of access policies, and loads them
+ * with the checks of a reload.
  *
  * systemd's credentials are left out. They do not change while a service runs; a reload hands over renewed ones
  * (`credentialSet.ts`).
@@ -109,7 +109,23 @@ async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
     const label = `${field} (${file})`;
     await watch(`list ${file}`, { label, paths: [file], load: (loaded) => loadList(file, label, loaded) });
   }
+  for (const [file, field] of userFiles(config)) {
+    const label = `${field} (${file})`;
+    await watch(`users ${file}`, { label, paths: [file], load: (loaded) => loadUsers(file, field, loaded) });
+  }
   return [...watched.values()];
+}
+
+async function loadUsers(
+  file: string,
+  field: string,
+  loaded: LoadedConfig,
+): Promise<RenewalResult | undefined> {
+  const { users, problems, warnings } = await readUsers(file, field, () => Promise.resolve(undefined));
+  if (users === undefined) return { ok: false, problems };
+  if (JSON.stringify(users) === JSON.stringify(loaded.accessUsers?.[file])) return undefined;
+  const message = `was read again: ${users.length} ${users.length === 1 ? "user" : "users"}`;
+  return { ok: true, renewal: { accessUsers: { [file]: users } }, message, warnings };
 }
 
 async function loadList(

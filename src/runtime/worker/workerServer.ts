@@ -39,9 +39,9 @@ export class WorkerServer {
   ) {
     this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
-    const { fieldValues, upstreamTls, cookieKey, accessLists } = start.loaded;
+    const { fieldValues, upstreamTls, cookieKey, accessLists, accessUsers } = start.loaded;
     const secrets = [fieldValues, upstreamTls, cookieKey] as const;
-    this.routes = compileRoutes(this.config, this.logs, ...secrets, askStatus, accessLists);
+    this.routes = compileRoutes(this.config, this.logs, ...secrets, askStatus, ...[accessLists, accessUsers]);
     this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
       this.logs.mainError.write("warn", message),
     );
@@ -190,6 +190,7 @@ export class WorkerServer {
 
   renew(renewal: Renewal): void {
     if (renewal.accessLists !== undefined) this.routes.setAccessLists(renewal.accessLists);
+    if (renewal.accessUsers !== undefined) this.routes.setAccessUsers(renewal.accessUsers);
     for (const server of this.servers) server.renew(renewal);
   }
 }

@@ -16,7 +16,7 @@ interface ProbeRow {
 }
 
 /**
- * Probes come from the host itself. Where an access policy does not let the host in, the refusal is the expected response;
+ * Probes come from the host itself, and name no user. Where an access policy does not let them in, the refusal is the expected response;
  * a connection that is closed is none, so that nothing is asked there.
  */
 export function withRefusals<R extends ProbeRow>(config: ProxyConfig, rows: readonly R[]): R[] {
@@ -26,7 +26,7 @@ export function withRefusals<R extends ProbeRow>(config: ProxyConfig, rows: read
     const path = normalisePath(request.path);
     if (route === undefined || path === undefined) return [row];
     // A connection to an own address comes from that address.
-    const refusal = guards.of(route)?.refusal(request.address, request.path, path);
+    const refusal = guards.of(route)?.refusalOfUnknown(request.address, request.path, path);
     if (refusal === undefined) return [row];
     const expected = refusalStatus(refusal);
     return expected === NO_RESPONSE ? [] : [{ ...row, expected: [status(expected)] }];
