@@ -6,6 +6,7 @@ import { FRONT_END_PROPS, type FrontEndProps } from "../frontEnd/frontEndProps.j
 import { withMembers } from "../frontEnd/siteProps.js";
 import { HOST_PROPS, type HostProps } from "../host/host.js";
 import { accessOptionProblems } from "../proxy/access.js";
+import { guardOptionProblems } from "../proxy/passwordGuard.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../service/network.js";
 import {
   type PathOf,
@@ -112,6 +113,7 @@ export function refusePair(construct: Construct, props: FrontEndPairProps): void
   refuseProps(construct, props, withMembers(props, FRONT_END_PAIR_PROPS), (fit) => [
     ...hostsProblems(fit, at),
     ...accessOptionProblems(at("access"), fit.access),
+    ...guardOptionProblems(at("passwordGuard"), fit.passwordGuard),
     ...unknownProblems(fit, at),
     ...numberProblems(fit, at),
     ...listenProblems(fit, at),
