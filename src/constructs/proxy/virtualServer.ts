@@ -189,7 +189,7 @@ export class VirtualServer extends Construct implements IVirtualServer {
       listeners: this.listeners.map((listener) => listener.name),
       ...(closed.length === 0 ? {} : { privatePaths: closed }),
       routes: this.routes.map((route) => route.render()),
-      ...(guard === undefined ? {} : { passwordGuard: guard.name, logIns: this.logIns }),
+      ...(this.logIns.length === 0 ? {} : { passwordGuard: guard?.name, logIns: this.logIns }),
     };
   }
 

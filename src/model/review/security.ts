@@ -123,12 +123,13 @@ function serverFindings(
   );
   if (outside.length === 0) return [];
   const at = siteOf(server);
-  const { privatePaths = [] } = server;
+  const { privatePaths = [], logIns = [], passwordGuard } = server;
   const router = new Router(config);
   const openTo = (path: string): RouteConfig | undefined => {
     const route = router.route(server, path);
     return route !== undefined && leadsToApplication(route) && isOpen(config, route) ? route : undefined;
   };
+  const unguarded = passwordGuard === undefined ? logIns.find(({ path }) => openTo(path)) : undefined;
   const openRoutes = (id: SecurityFindingId, paths: readonly string[]): readonly SecurityFinding[] => {
     const routes = new Map(paths.flatMap((path) => [[openTo(path), path] as const]));
     routes.delete(undefined);
@@ -138,13 +139,16 @@ function serverFindings(
   };
   return [
     ...openRoutes("security.private-open", privatePaths),
+    ...(unguarded === undefined ? [] : [made("security.no-guard", place, { at, value: unguarded.path })]),
     ...(lacksHsts(config, server, outside, isSelfSigned) ? [made("security.no-hsts", place, { at })] : []),
   ];
 }
 
 /** Whether strangers may send requests to a route. */
-const isOpen = ({ accessPolicies = {} }: ProxyConfig, { access }: RouteConfig): boolean =>
-  access === undefined || accessPolicies[access]?.allow === undefined;
+function isOpen({ accessPolicies = {} }: ProxyConfig, { access }: RouteConfig): boolean {
+  const { allow, basic } = (access === undefined ? undefined : accessPolicies[access]) ?? {};
+  return allow === undefined && basic === undefined;
+}
 
 /** Browsers heed the field for names only, and over https without an error of the certificate (RFC 6797, 8.1). */
 function lacksHsts(
