@@ -27,6 +27,7 @@ function synthesized(
   const stack = new TerraformStack(app, "s");
   const front = new FrontEnd(stack, "front", {
     host: { address: "192.0.2.10", publicName: "www.example.org" },
+    passwordGuard: {},
     mode: Mode.tls({ material: ACME, ...(hsts === false ? {} : { hsts }) }),
   });
   const site = front.addSite("vault", {

@@ -17,7 +17,7 @@ export const privatePaths = z
 export const acceptedRisk = z.strictObject({
   finding: z.enum(ACCEPTABLE).describe("Id of the finding."),
   at: name("Name of the site or of the listener. Default: everywhere.", "wiki").optional(),
-  reason: line("Why the risk is acceptable, for readers of the review."),
+  reason: line("Why the risk is acceptable, for readers of the review.", "Only reached over the VPN."),
 });
 
 export const acceptedRisks = z
