@@ -62,7 +62,7 @@ test("findings with place, value and fix; exit code 1", async () => {
     fix:  Remove \`access: "open"\` of the route, or give the route an \`access\` with \`allow\`.
 warning: listeners[0]: the certificate is self-signed: users learn to ignore the warning of their browser [security.self-signed]
     here: /etc/portico/own.pem
-    fix:  Use \`TlsMaterial.acme()\`, or \`TlsMaterial.files()\` with a certificate of an authority.
+    fix:  Use \`TlsMaterial.acme()\`, or \`TlsMaterial.fromFiles()\` with a certificate of an authority.
 /etc/portico/portico.json: 2 risks to act on
 "
 `);

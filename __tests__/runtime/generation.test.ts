@@ -132,6 +132,7 @@ test("workers get what they need, and those that start later what is newest", as
     ...{ type: "start", fds: { a: 4, b: 5, c: 4 }, ticketKeys: "keys", challenges: [] },
     ...{
       serverOrders: {},
+      limits: NO_NEWS,
       pauses: { maintenance: [] },
       guards: { key: "", states: {} },
       logToStderr: false,

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isOpenRisk, type SecurityFinding, securityFindings, signsItself } from "../model/review/security.js";
+import { readTrustedSync } from "../runtime/files/trustedFile.js";
 import { readText, refused } from "./against.js";
 import type { DocumentSource } from "./document.js";
 import { type CommandOutput, EXIT, json } from "./output.js";
@@ -31,7 +31,7 @@ export async function reviewSecurity(
 
 function isSelfSigned(file: string): boolean | undefined {
   try {
-    return signsItself(new X509Certificate(readFileSync(file)));
+    return signsItself(new X509Certificate(readTrustedSync(file)));
   } catch {
     // The finding says that the certificate cannot be read; `portico check` says why.
     return undefined;

@@ -4,7 +4,7 @@ import { reviewSecurity } from "../securityReview.js";
 import { check, checkRunning } from "./checkCommand.js";
 import { CONTROL_SOCKET } from "../../render/hostPaths.js";
 import { controlSocket } from "../../runtime/supervisor/serve.js";
-import { sourceOf } from "../document.js";
+import { type DocumentSource, sourceOf } from "../document.js";
 import { withSource, wholeNumber } from "../options.js";
 import type { CommandOutput } from "../output.js";
 import { addDatabaseOptions, DATABASE_FLAGS, type DatabaseFlags } from "./storedSettingsOptions.js";
@@ -80,33 +80,21 @@ export function addCheck(program: Command, output: CommandOutput, done: (code: n
     .addHelpText("after", CHECK_HELP);
   addDatabaseOptions(command);
   command.action(async (file: string | undefined, flags: CheckFlags) => {
-    const source = sourceOf(file, flags.root);
     refuseMixed(command, flags);
-    if (flags.live === true) {
-      const options = {
-        ...flags,
-        json: flags.json === true,
-        insecure: flags.insecure !== false,
-        timeoutMs: flags.timeout * 1000,
-      };
-      return done(await checkRunning(source, options, output));
-    }
-    for (const option of LIVE_ONLY) {
-      if (command.getOptionValueSource(option.key) === "cli") {
-        command.error(`error: option '${option.flag}' needs --live`);
-      }
-    }
-    const { against } = flags;
-    if (flags.security === true) {
-      const form = { json: flags.json === true, sarif: flags.sarif === true };
-      return done(await reviewSecurity(source, form, output));
-    }
-    if (against !== undefined) {
-      const form = { json: flags.json === true, sarif: flags.sarif === true };
-      return done(await checkAgainst(source, { against, ...form }, output));
-    }
-    done(await check(source, { json: flags.json === true, files: flags.files }, output));
+    done(await runCheck(sourceOf(file, flags.root), flags, output));
   });
+}
+
+function runCheck(source: DocumentSource, flags: CheckFlags, output: CommandOutput): Promise<number> {
+  const { against, files, live, security, json = false, sarif = false } = flags;
+  if (live === true) {
+    const { insecure = true, timeout } = flags;
+    return checkRunning(source, { ...flags, json, insecure, timeoutMs: timeout * 1000 }, output);
+  }
+  if (security === true) return reviewSecurity(source, { json, sarif }, output);
+  return against === undefined
+    ? check(source, { json, files }, output)
+    : checkAgainst(source, { against, json, sarif }, output);
 }
 
 /** Options of which one makes no sense with, or without, another one. */
@@ -116,6 +104,10 @@ function refuseMixed(command: Command, flags: CheckFlags): void {
   if (both !== undefined) command.error(`error: options ${both} cannot be used together`);
   if (flags.sarif === true && flags.against === undefined && flags.security === undefined)
     command.error("error: option '--sarif' needs --against or --security");
+  if (flags.live === true) return;
+  for (const option of LIVE_ONLY)
+    if (command.getOptionValueSource(option.key) === "cli")
+      command.error(`error: option '${option.flag}' needs --live`);
 }
 
 const CONFLICTS = [

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { ACCEPTABLE } from "../review/securityFindings.js";
 import { line, name, routePath } from "../schema/fields.js";
 
 /** What the security review of a config (`portico check --security`) has to know, and no request needs. */
@@ -13,6 +12,15 @@ export const privatePaths = z
       "are open; `access` of a route closes a path.",
     examples: [["/admin"]],
   });
+
+/** Ids of the findings that can be accepted. */
+export const ACCEPTABLE = [
+  "security.plain-http",
+  "security.private-open",
+  "security.no-guard",
+  "security.self-signed",
+  "security.no-hsts",
+] as const;
 
 export const acceptedRisk = z.strictObject({
   finding: z.enum(ACCEPTABLE).describe("Id of the finding."),

@@ -7,7 +7,8 @@ import { isLoopback } from "../net/authority.js";
 import { CATCH_ALL } from "../net/serverName.js";
 import type { ListenerConfig, ProxyConfig, RouteConfig, VirtualServerConfig } from "../index.js";
 import type { FindingLevel } from "./findings.js";
-import { type ACCEPTABLE, SECURITY_FINDINGS, type SecurityFindingId } from "./securityFindings.js";
+import type { ACCEPTABLE } from "../config/security.js";
+import { SECURITY_FINDINGS, type SecurityFindingId } from "./securityFindings.js";
 
 /** A weakness of a config, as it is. */
 export interface SecurityFinding {

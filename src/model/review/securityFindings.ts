@@ -40,12 +40,3 @@ export const SECURITY_FINDINGS = {
 } as const satisfies Record<string, readonly [level: FindingLevel, message: string, fix: string]>;
 
 export type SecurityFindingId = keyof typeof SECURITY_FINDINGS;
-
-/** Ids of the findings that can be accepted. */
-export const ACCEPTABLE = [
-  "security.plain-http",
-  "security.private-open",
-  "security.no-guard",
-  "security.self-signed",
-  "security.no-hsts",
-] as const satisfies readonly SecurityFindingId[];

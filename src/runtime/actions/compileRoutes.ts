@@ -89,17 +89,11 @@ export function compileRoutes(
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
   const warn = (message: string): void => logs.mainError.write("warn", message);
-  const singlePool = (upstream: UpstreamConfig): UpstreamPool => {
-    const server = serverConfigsOf(upstream)[0]!;
-    const ofServer = counts.upstream(upstream.name, server.url);
-    return new UpstreamPool(server, faults, warn, ofServer, upstreamTls[upstream.name]);
-  };
   const upstreams = new Map(
-    config.upstreams.map((upstream) => {
-      const several = [faults, warn, upstreamTls[upstream.name], cookieKey, counts] as const;
-      const made = hasSeveral(upstream) ? new UpstreamServers(upstream, ...several) : singlePool(upstream);
-      return [upstream.name, made];
-    }),
+    config.upstreams.map((upstream) => [
+      upstream.name,
+      openUpstream(upstream, faults, warn, upstreamTls[upstream.name], cookieKey, counts),
+    ]),
   );
   const pools = (): readonly UpstreamPool[] =>
     [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
@@ -149,6 +143,19 @@ export function compileRoutes(
     seenServers: () => Object.fromEntries([...upstreams].map(([name, one]) => [name, seenOf(one)])),
     outageNews: () => [...upstreams.values()].flatMap(newsOf),
   };
+}
+
+function openUpstream(
+  upstream: UpstreamConfig,
+  faults: Faults,
+  warn: (message: string) => void,
+  tls: UpstreamTlsContents | undefined,
+  cookieKey: string,
+  counts: WorkerCounts,
+): UpstreamPool | UpstreamServers {
+  if (hasSeveral(upstream)) return new UpstreamServers(upstream, faults, warn, tls, cookieKey, counts);
+  const server = serverConfigsOf(upstream)[0]!;
+  return new UpstreamPool(server, faults, warn, counts.upstream(upstream.name, server.url), tls);
 }
 
 function applyOrders(upstream: UpstreamPool | UpstreamServers, orders: ServerOrders[string]): void {
