@@ -42,7 +42,18 @@ const plain = (more: object = {}): Partial<ProxyConfigInput> => ({
 
 const FOUND: readonly (readonly [SecurityFindingId, string, Partial<ProxyConfigInput>])[] = [
   ["security.plain-http", "listeners[1]", plain()],
+  ["security.plain-http", "listeners[1]", { ...plain(), trustedProxies: ["127.0.0.1"] }],
   ["security.private-open", "virtualServers[0].routes[1]", wiki({ routes: [WEB, ADMIN] })],
+  [
+    "security.private-open",
+    "virtualServers[0].routes[2]",
+    wiki({ routes: [WEB, { ...ADMIN, access: "home" }, { ...ADMIN, name: "users", path: "/admin/users" }] }),
+  ],
+  [
+    "security.private-open",
+    "virtualServers[0].routes[1]",
+    { accessPolicies: { home: { allow: ["0.0.0.0/0", "::/0"] } } },
+  ],
   ["security.no-guard", "virtualServers[0]", wiki({ logIns: [LOG_IN] })],
   // The manual's path has no route of its own.
   ["security.private-open", "virtualServers[0].routes[0]", wiki({ routes: [WEB] })],

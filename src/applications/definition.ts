@@ -139,6 +139,8 @@ export interface LogIn {
   readonly password?: string;
   /** Statuses of the response to a wrong secret. If the login form is shown again with an error, 200. */
   readonly failed: readonly number[];
+  /** A form with this field, and none with a password, renews a session, and is no log-in. */
+  readonly renewal?: { readonly field: string; readonly value: string };
   /**
    * End of the path that the response to a wrong secret redirects to, if a success has the same status and another path: the
    * status alone tells nothing.

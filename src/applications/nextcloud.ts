@@ -86,9 +86,11 @@ export function nextcloud({ push = false, office }: NextcloudOptions = {}): Appl
       // With and without pretty URLs.
       logIns: [
         ...["", "/index.php"].flatMap(pagesWithSecrets),
-        ...["/remote.php", "/public.php", "/ocs"].map((path): LogIn => {
-          return { path, match: "segment", secret: "authorization", failed: [401] };
-        }),
+        // Every page takes `Authorization`, and leads to the log-in page where it is wrong.
+        {
+          ...{ path: "/", match: "segment", secret: "authorization" },
+          ...{ failed: [401, 302, 303], failedLocation: "/login" },
+        },
       ],
     },
   };

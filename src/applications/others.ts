@@ -174,6 +174,7 @@ const vaultwardenServer = (directory: string): OneServer =>
           {
             ...{ method: "POST", path: "/identity/connect/token", secret: "body" },
             ...{ account: "username", password: "password", failed: [400] },
+            renewal: { field: "grant_type", value: "refresh_token" },
           },
           { method: "POST", path: "/admin", secret: "body", failed: [401] },
         ],

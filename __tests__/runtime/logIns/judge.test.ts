@@ -195,3 +195,13 @@ test("an account of one's own does not push out what the user guessed before", (
     judge.learn({ address: OWN, hash: `own ${own}`, result: "good" }, 540_000);
   expect(judge.bans(541_000)).toEqual([{ address: OWN, reason: "slowed", wrong: 10, leftMs: 59_000 }]);
 });
+
+test("secrets without end that a path takes for right are no news without end", () => {
+  const judge = new LogInJudge(LIMITS);
+  const news = (from: number, now: number): number =>
+    Array.from(
+      { length: 1_000 },
+      (_, n) => ({ address: OWN, hash: `${from + n}`, result: "good" }) as const,
+    ).filter((one) => judge.learn(one, now)).length;
+  expect([news(0, 0), news(1_000, 1_000), news(2_000, 60_000)]).toEqual([32, 0, 32]);
+});

@@ -70,6 +70,10 @@ beforeAll(async () => {
             },
             { method: "POST", path: "/api/login", secret: "body", changing: ["state"], failed: [401] },
             { method: "POST", path: "/broken", secret: "body", failed: [401] },
+            {
+              ...{ method: "POST", path: "/token", secret: "body", failed: [400] },
+              renewal: { field: "grant_type", value: "refresh_token" },
+            },
             { path: "/dav", match: "segment", secret: "authorization", failed: [401] },
           ],
         },
@@ -168,6 +172,53 @@ test("a secret in the query, in another encoding or beside another of its name i
   await plain("POST", "/api/login?password=c", "Content-Type: application/json\r\n", '{"password":"a"}');
   expect(await json('{"Password":"d","password":"a"}')).toBe(429);
   expect(await json('{"password":"b","password":"a"}')).toBe(401);
+});
+
+const encoded = (guess: string): string => Buffer.from(`ada:${guess}`).toString("base64");
+const hidden = (guess: string): string => `{"a":"&state=x","user":"ada","password":"${guess}"}`;
+
+test.each<[string, (guess: string) => Promise<number>]>([
+  [
+    "JSON that says that it is a form",
+    (guess) => plain("POST", "/api/login", `Content-Type: ${FORM}\r\n`, hidden(guess)),
+  ],
+  [
+    "JSON that says that it is both",
+    (guess) =>
+      plain(
+        "POST",
+        "/api/login",
+        `Content-Type: ${FORM}\r\nContent-Type: application/json\r\n`,
+        hidden(guess),
+      ),
+  ],
+  [
+    "a form in another charset",
+    (guess) => plain("POST", "/login", `Content-Type: ${FORM}; charset=cp037\r\n`, `token=${guess}`),
+  ],
+  ["Basic without a space", (guess) => plain("GET", "/dav/a", `Authorization: Basic${encoded(guess)}\r\n`)],
+  ["Basic with a tab", (guess) => plain("GET", "/dav/a", `Authorization: Basic\t${encoded(guess)}\r\n`)],
+  [
+    "Basic behind another word",
+    (guess) => plain("GET", "/dav/a", `Authorization: x Basic ${encoded(guess)}\r\n`),
+  ],
+  [
+    "the field that Nextcloud reads as well",
+    (guess) => plain("GET", "/dav/a", `XAuthorization: Basic ${encoded(guess)}\r\n`),
+  ],
+])("%s hides no guess", async (_, attempt) => {
+  for (const guess of ["a", "b", "c"]) expect(await attempt(guess)).not.toBe(429);
+  expect(await attempt("d")).toBe(429);
+  expect(await attempt("a")).not.toBe(429);
+});
+
+test("a session is renewed at an address that guesses; a password beside that is a guess", async () => {
+  for (const password of ["a", "b", "c"]) await KINDS.JSON!(password);
+  const token = (body: string) => plain("POST", "/token", `Content-Type: ${FORM}\r\n`, body);
+  for (let turn = 0; turn < 5; turn += 1)
+    expect(await token(`grant_type=refresh_token&refresh_token=${turn}`)).toBe(200);
+  for (const more of ["&password=x", "&PassWord=x", "&grant_type=password", "&%70assword=x", ";password=x"])
+    expect([more, await token(`grant_type=refresh_token&refresh_token=1${more}`)]).toEqual([more, 429]);
 });
 
 test("a long body comes through whole, and counts as another secret each time", async () => {

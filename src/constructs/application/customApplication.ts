@@ -96,6 +96,7 @@ export const CUSTOM_APPLICATION: PropTable<CustomApplication> = {
           password: text,
           failed: required(listOf(number)),
           failedLocation: text,
+          renewal: fields({ field: required(text), value: required(text) }),
         }),
       ),
     ),

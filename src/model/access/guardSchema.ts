@@ -105,9 +105,19 @@ const logIn = z.strictObject({
       examples: [[401]],
     }),
   failedLocation: routePath(
-    "End of the path that the response to a wrong secret redirects to, if a success has the same status and another path.",
+    "End of the path that a redirect after a wrong secret leads to, if a success has the same status and another path.",
     "/login",
   ).optional(),
+  renewal: z
+    .strictObject({
+      field: fieldName.meta({ description: "Field of the form.", examples: ["grant_type"] }),
+      value: fieldName.meta({ description: "Value of the field.", examples: ["refresh_token"] }),
+    })
+    .optional()
+    .describe(
+      "A form that has this field, and none with a password, renews a session by a token that nobody can guess: it is no " +
+        "log-in.",
+    ),
 });
 
 export const logIns = z

@@ -1,3 +1,4 @@
+import { isLoopback } from "../net/authority.js";
 import { type Problem, problem } from "../text/problem.js";
 import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
 import { withinRanges } from "../access/addressSet.js";
@@ -38,13 +39,17 @@ function fieldProblems(path: string, received: string | undefined): Problem[] {
   return [problem("config.bad-header", path, "is a field that clients may send", { received, allowed })];
 }
 
+/** Whether a proxy in front may speak TLS to clients. One on this host does not stand before clients of a public address. */
+export const mayEndTls = ({ trustedProxies }: Pick<ProxyConfig, "trustedProxies">): boolean =>
+  trustedProxies.some((range) => !isLoopback(range.split("/")[0]!));
+
 /**
  * Routes that ask for passwords without TLS, so that everyone on the way can read them. Something in front that ends TLS
  * is a trusted proxy, or connects to a private address.
  */
 function readablePasswords(config: ProxyConfig): Problem[] {
-  const { accessPolicies = {}, listeners, trustedProxies, virtualServers } = config;
-  if (trustedProxies.length > 0) return [];
+  const { accessPolicies = {}, listeners, virtualServers } = config;
+  if (mayEndTls(config)) return [];
   const isPrivate = withinRanges(LOCAL_NETWORKS);
   return virtualServers.flatMap(({ routes, listeners: through }, s) => {
     const open = listeners.find(

@@ -1,8 +1,10 @@
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
+import { mayEndTls } from "../config/accessChecks.js";
 import { siteOf } from "../config/sites.js";
 import { responseFieldRules } from "../config/responseFields.js";
 import { Router } from "../config/router.js";
+import { everyoneIn } from "../net/address.js";
 import { isLoopback } from "../net/authority.js";
 import { CATCH_ALL } from "../net/serverName.js";
 import type { ListenerConfig, ProxyConfig, RouteConfig, VirtualServerConfig } from "../index.js";
@@ -94,7 +96,7 @@ function listenerFindings(
   const place = `listeners[${i}]`;
   if (protocol === "http") {
     // Before it stands a proxy that may speak TLS to clients.
-    if (proxyProtocol !== undefined || config.trustedProxies.length > 0) return [];
+    if (proxyProtocol !== undefined || mayEndTls(config)) return [];
     const open = config.virtualServers.filter(
       (server) => server.listeners.includes(at) && server.routes.some(leadsToApplication),
     );
@@ -139,7 +141,12 @@ function serverFindings(
     );
   };
   return [
-    ...openRoutes("security.private-open", privatePaths),
+    ...openRoutes("security.private-open", [
+      ...privatePaths,
+      ...server.routes.flatMap(({ path }) =>
+        privatePaths.some((above) => path.startsWith(`${above}/`)) ? path : [],
+      ),
+    ]),
     ...(unguarded === undefined ? [] : [made("security.no-guard", place, { at, value: unguarded.path })]),
     ...(lacksHsts(config, server, outside, isSelfSigned) ? [made("security.no-hsts", place, { at })] : []),
   ];
@@ -148,7 +155,8 @@ function serverFindings(
 /** Whether strangers may send requests to a route. */
 function isOpen({ accessPolicies = {} }: ProxyConfig, { access }: RouteConfig): boolean {
   const { allow, basic } = (access === undefined ? undefined : accessPolicies[access]) ?? {};
-  return allow === undefined && basic === undefined;
+  const admitsAll = allow === undefined || allow.some((range) => everyoneIn(range) !== undefined);
+  return admitsAll && basic === undefined;
 }
 
 /** Browsers heed the field for names only, and over https without an error of the certificate (RFC 6797, 8.1). */

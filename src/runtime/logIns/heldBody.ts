@@ -5,12 +5,15 @@ import type { BodySink, Exchange, ExchangeHolder } from "../exchange/exchange.js
 /** A longer body of a log-in is not kept. */
 export const HELD_BYTES_MAX = 16_384;
 
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Keeps the body of a log-in until it is complete, or too long to keep; then gives it to whoever reads it, as if it had just
  * come.
  */
 export class HeldBody implements BodySink, ExchangeHolder {
-  private held: Buffer[] = [];
+  /** One block: a piece of one byte costs no object. */
+  private held = NOTHING;
   private bytes = 0;
   private ended = false;
   private paused = false;
@@ -34,8 +37,7 @@ export class HeldBody implements BodySink, ExchangeHolder {
 
   onData(chunk: Buffer, memory: Memory): boolean {
     if (this.reader !== undefined && this.bytes === 0) return this.reader.onData(chunk, memory);
-    this.held.push(Buffer.from(chunk));
-    this.bytes += chunk.length;
+    this.keep(chunk);
     if (!this.decided && this.bytes <= HELD_BYTES_MAX) return true;
     if (!this.decided) process.nextTick(guarded, this.exchange, () => this.decide(undefined));
     return false;
@@ -43,14 +45,25 @@ export class HeldBody implements BodySink, ExchangeHolder {
 
   onEnd(): void {
     this.ended = true;
-    if (!this.decided) return this.decide(Buffer.concat(this.held));
+    if (!this.decided) return this.decide(this.held.subarray(0, this.bytes));
     if (this.bytes === 0) this.reader?.onEnd();
   }
 
   onDrain(): void {}
 
   onReleased(): void {
-    this.held = [];
+    this.held = NOTHING;
+  }
+
+  private keep(chunk: Buffer): void {
+    const bytes = this.bytes + chunk.length;
+    if (bytes > this.held.length) {
+      const block = Buffer.allocUnsafeSlow(Math.max(bytes, Math.min(HELD_BYTES_MAX, this.held.length * 2)));
+      this.held.copy(block, 0, 0, this.bytes);
+      this.held = block;
+    }
+    chunk.copy(this.held, this.bytes);
+    this.bytes = bytes;
   }
 
   private decide(body: Buffer | undefined): void {
@@ -88,8 +101,8 @@ export class HeldBody implements BodySink, ExchangeHolder {
   private deliver(): void {
     const { reader, exchange } = this;
     if (reader === undefined || this.paused || exchange.released) return;
-    const body = Buffer.concat(this.held);
-    this.held = [];
+    const body = this.held.subarray(0, this.bytes);
+    this.held = NOTHING;
     this.bytes = 0;
     if (body.length > 0 && !reader.onData(body, LASTING)) {
       this.paused = true;

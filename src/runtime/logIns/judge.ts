@@ -77,6 +77,8 @@ class Address {
   readonly secrets: Map<string, SecretState>;
   goodAt: number;
   closedUntil: number;
+  private toldSince = -Infinity;
+  private told = 0;
 
   constructor({ secrets, goodAt, closedUntil }: AddressState = FRESH) {
     this.secrets = new Map(secrets);
@@ -110,6 +112,16 @@ class Address {
     this.secrets.delete(hash);
     this.secrets.set(hash, state);
     if (this.secrets.size > max) this.secrets.delete(this.spare());
+  }
+
+  /**
+   * Whether other processes have to hear of one more that succeeded. They keep no more than these, and at a path that
+   * checks no secret each request succeeds with another one.
+   */
+  mayTell(now: number): boolean {
+    if (this.toldSince <= now - NEWS_MS) [this.toldSince, this.told] = [now, 0];
+    this.told += 1;
+    return this.told <= GOODS_MAX;
   }
 
   /** Drops the oldest of more. */
@@ -171,9 +183,10 @@ export class LogInJudge {
     if (result === "good") {
       const isNews = before?.state !== "good" || known.goodAt <= now - NEWS_MS;
       if (isNews) known.goodAt = now;
+      const mayTell = isNews && known.mayTell(now);
       known.use(tried.hash, { first: now, state: "good", weight: 1 }, this.bounds.secrets);
       if (before?.state !== "good") known.keepGoods(GOODS_MAX);
-      return isNews;
+      return mayTell;
     }
     if (before?.state === "wrong") {
       known.use(tried.hash, before, this.bounds.secrets);

@@ -52,6 +52,7 @@ export class LogInAction implements RouteAction {
     new HeldBody(exchange, (body) => {
       const { request } = exchange;
       const tried = body === undefined ? hashes.unknown() : hashes.ofBody(request, body, inBody);
+      if (tried === undefined) return this.pass(exchange, attempts);
       const attempt = { rule: inBody, tried };
       if (!this.refuses(exchange, attempt)) this.pass(exchange, [...attempts, attempt]);
     }).begin();
@@ -101,8 +102,10 @@ function resultOf(
   status: number,
   location = "",
 ): LogInResult["result"] | undefined {
-  if (failed.includes(status) && (failedLocation === undefined || pathOf(location).endsWith(failedLocation)))
-    return "wrong";
+  const isRedirect = status >= 300 && status < 400;
+  const isElsewhere =
+    failedLocation !== undefined && isRedirect && !pathOf(location).endsWith(failedLocation);
+  if (failed.includes(status) && !isElsewhere) return "wrong";
   return status < 400 ? "good" : undefined;
 }
 
