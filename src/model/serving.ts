@@ -12,6 +12,7 @@ export * from "./actions/staticPath.js";
 export type * from "./actions/table.js";
 export * from "./access/addressList.js";
 export * from "./access/basicCredentials.js";
+export * from "./access/forwardAuth.js";
 export * from "./access/passwordHash.js";
 export * from "./access/usersFile.js";
 export { AddressSet, type PackedAddresses, withinRanges } from "./access/addressSet.js";

@@ -1,3 +1,4 @@
+import { partsOf } from "../access/forwardAuth.js";
 import { accessProblems } from "./accessChecks.js";
 import { guardProblems } from "./guardChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
@@ -258,9 +259,16 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
 export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] = []): Problem[] {
   const names = ownNames(config);
   names.add(ownAddresses.map(canonicalAddress), true);
-  const urls = config.upstreams.flatMap((upstream, i) =>
-    urlsOf(upstream).map(({ url, at }) => ({ url, path: `upstreams[${i}].${at}` })),
-  );
+  const urls = [
+    ...config.upstreams.flatMap((upstream, i) =>
+      urlsOf(upstream).map(({ url, at }) => ({ url, path: `upstreams[${i}].${at}` })),
+    ),
+    ...Object.entries(config.accessPolicies ?? {}).flatMap(([name, { forwardAuth: one }]) =>
+      one === undefined
+        ? []
+        : [{ url: partsOf(one.url).origin, path: `accessPolicies.${name}.forwardAuth.url` }],
+    ),
+  ];
   return urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);
     if ("path" in leads) return [];
