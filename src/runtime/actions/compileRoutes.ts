@@ -4,9 +4,11 @@ import {
   type AccessLists,
   type AccessUsers,
   hasSeveral,
+  portalUpstream,
   type ProxyConfig,
   redirectsToSlash,
   type RouteConfig,
+  type ServerConfig,
   serverConfigsOf,
   type UpstreamConfig,
   withFileValues,
@@ -89,11 +91,11 @@ export function compileRoutes(
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
   const warn = (message: string): void => logs.mainError.write("warn", message);
-  const singlePool = (upstream: UpstreamConfig): UpstreamPool => {
-    const server = serverConfigsOf(upstream)[0]!;
-    const ofServer = counts.upstream(upstream.name, server.url);
-    return new UpstreamPool(server, faults, warn, ofServer, upstreamTls[upstream.name]);
+  const poolTo = (server: ServerConfig): UpstreamPool => {
+    const ofServer = counts.upstream(server.name, server.url);
+    return new UpstreamPool(server, faults, warn, ofServer, upstreamTls[server.name]);
   };
+  const singlePool = (upstream: UpstreamConfig): UpstreamPool => poolTo(serverConfigsOf(upstream)[0]!);
   const upstreams = new Map(
     config.upstreams.map((upstream) => {
       const several = [faults, warn, upstreamTls[upstream.name], cookieKey, counts] as const;
@@ -101,13 +103,20 @@ export function compileRoutes(
       return [upstream.name, made];
     }),
   );
-  const pools = (): readonly UpstreamPool[] =>
-    [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
+  const portals = new Map(
+    Object.entries(config.accessPolicies ?? {}).flatMap(([name, { forwardAuth }]) =>
+      forwardAuth === undefined ? [] : [[name, poolTo(portalUpstream(name, forwardAuth))] as const],
+    ),
+  );
+  const pools = (): readonly UpstreamPool[] => [
+    ...[...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one])),
+    ...portals.values(),
+  ];
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
   const limits = new ClientLimits(config);
   const passwordGuards = new WorkerGuards(config, counts);
-  const access = new AccessSteps(accessUsers);
+  const access = new AccessSteps(accessUsers, portals);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);

@@ -9,15 +9,30 @@ import {
   refusalText,
 } from "../../model/serving.js";
 import { type ErrorOptions, respondFailure } from "./errorPages.js";
-import { type Exchange, type ExchangeHolder, type HeaderList, headerValue } from "../exchange/exchange.js";
+import {
+  type ErrorLevel,
+  type Exchange,
+  type ExchangeHolder,
+  type HeaderList,
+  headerValue,
+} from "../exchange/exchange.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
+import type { UpstreamPool } from "../upstream/pool.js";
 import { Passwords, type PasswordWaiter } from "./passwords.js";
+import { type PortalFailure, type PortalResponse, PortalStep } from "./portals.js";
 
-/** Judges requests before a byte of their bodies is read, and before `100 Continue`: by addresses, then by users. */
+/**
+ * Judges requests before a byte of their bodies is read, and before `100 Continue`: by addresses, then by passwords, then by
+ * portals.
+ */
 export class AccessSteps {
   private readonly passwords: Passwords;
 
-  constructor(users: AccessUsers) {
+  /** @param portals the connections to the portal of each policy */
+  constructor(
+    users: AccessUsers,
+    private readonly portals: ReadonlyMap<string, UpstreamPool> = new Map(),
+  ) {
     this.passwords = new Passwords(users);
   }
 
@@ -41,9 +56,35 @@ export class AccessSteps {
     }
     if (!guard.asksForUser) return true;
     const judges = guard.asking(request.target, request.path);
-    if (judges.length === 0) return true;
-    const step = new UserStep(exchange, this.passwords, judges, () => admitted(exchange));
-    return step.begin();
+    const asking = judges.filter(({ policy }) => policy.forwardAuth !== undefined);
+    const basics = judges.filter(({ policy }) => policy.basic !== undefined);
+    const goOn = (): void => {
+      if (this.asksNone(exchange, asking, admitted)) admitted(exchange);
+    };
+    if (basics.length > 0 && !new UserStep(exchange, this.passwords, basics, goOn).begin()) return false;
+    return this.asksNone(exchange, asking, admitted);
+  }
+
+  /** Asks portals one after the other. @returns whether there is none: the request may come in at once */
+  private asksNone<E extends Exchange>(
+    exchange: E,
+    [judge, ...others]: readonly PolicyJudge[],
+    admitted: (exchange: E) => void,
+  ): boolean {
+    if (judge === undefined) return true;
+    const outcomes = {
+      admitted: () => {
+        if (this.asksNone(exchange, others, admitted)) admitted(exchange);
+      },
+      refused: (response: PortalResponse) => passOn(exchange, judge, response),
+      failed: ({ status, token, message }: PortalFailure) => {
+        const refusal = { policy: judge.name, by: "forwardAuth", refusal: status } as const;
+        log(exchange, refusal, "error", message);
+        respondFailure(exchange, token, status, status === 503 ? LATER : undefined);
+      },
+    };
+    new PortalStep(exchange, judge, this.portals.get(judge.name)!, outcomes).ask();
+    return false;
   }
 }
 
@@ -136,18 +177,38 @@ class UserStep implements ExchangeHolder, PasswordWaiter, Guarded {
   }
 }
 
+/** The client gets the portal's response: most often the way to it, or what to send. */
+function passOn(exchange: Exchange, { name }: PolicyJudge, response: PortalResponse): void {
+  const { status, reason, fields, body } = response;
+  const asksToSignOn = status < 400 || status === 401;
+  const message = asksToSignOn ? "the client has not signed on" : `the portal responded with ${status}`;
+  log(
+    exchange,
+    { policy: name, by: "forwardAuth", refusal: status },
+    asksToSignOn ? "info" : "error",
+    message,
+  );
+  exchange.sendHead(status, reason, fields, body.length);
+  if (body.length > 0 && exchange.request.method !== "HEAD") exchange.sendData(body);
+  exchange.end();
+}
+
 const LATER: { readonly headers: HeaderList } = { headers: ["Retry-After", "5"] };
+
+function log(exchange: Exchange, refusal: AccessRefusal, level: ErrorLevel, message: string): void {
+  exchange.accessRefusal = refusal;
+  exchange.route?.errorLog.write(level, `access="${refusalText(refusal)}": ${message}`, exchange);
+}
 
 function refuse(
   exchange: Exchange,
   refusal: AccessRefusal,
-  level: "crit" | "error" | "info",
+  level: ErrorLevel,
   message: string,
   options?: ErrorOptions,
 ): void {
   const { refusal: response } = refusal;
-  exchange.accessRefusal = refusal;
-  exchange.route?.errorLog.write(level, `access="${refusalText(refusal)}": ${message}`, exchange);
+  log(exchange, refusal, level, message);
   if (response === "close") {
     exchange.errorToken = "http_request_denied";
     return exchange.abort();
