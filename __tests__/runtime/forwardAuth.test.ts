@@ -75,7 +75,8 @@ beforeAll(async () => {
       questions.push(question);
       if (question.includes("/patient")) peer.socket.on("close", () => gone++);
       // As if it had closed the connection just as the question went out.
-      if (question.includes("/stale") && peer.received.length > chunk.length) return peer.socket.destroy();
+      const isUsed = peer.received.length > chunk.length;
+      if (question.includes("/stale") && isUsed) peer.socket.destroy();
       const response = respond(question);
       if (response !== undefined) peer.send(response);
       if (question.includes("/cut")) peer.socket.end();
