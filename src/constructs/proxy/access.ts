@@ -23,19 +23,8 @@ export interface AccessPolicy extends Omit<InputOf<typeof accessPolicy>, "basic"
 /** Basic authentication: a user and a password for what has no log-in of its own. */
 export interface BasicAuthentication extends InputOf<typeof basicAuthentication> {}
 
-/**
- * Asks a portal for signing on whether a request may come in. Presets of `Access` know the paths and fields of common
- * portals.
- */
-export interface ForwardAuthentication extends InputOf<typeof forwardAuthentication> {
-  /**
-   * Paths of requests for which the portal is not asked, because programs send credentials of their own; those below a path
-   * are meant as well. `[]` for none.
-   * @default - in a policy of a front end or a site, the paths that programs of its applications request with their own
-   * credentials; else none
-   */
-  readonly bypass?: readonly string[];
-}
+/** Signing on at a portal, in front of an application. Presets of `Access` know the paths and fields of common portals. */
+export interface ForwardAuthentication extends InputOf<typeof forwardAuthentication> {}
 
 /** A portal whose path and fields are known. */
 export interface PortalOptions extends Omit<ForwardAuthentication, "url" | "convention" | "copyFields"> {

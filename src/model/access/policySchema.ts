@@ -100,7 +100,8 @@ export const forwardAuthentication = z
       .meta({
         description:
           "Paths of requests for which the portal is not asked, because programs send credentials of their own. A " +
-          "request is one of them only if no server may take its path for another one.",
+          "request is one of them only if no server may take its path for another one. A front end or a site sets by " +
+          "default the paths that its applications name.",
         examples: [["/api"]],
       }),
     connectTimeoutMs: milliseconds(2_000, "Time to establish a connection to the portal."),

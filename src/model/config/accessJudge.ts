@@ -1,5 +1,5 @@
 import type { ProxyConfig } from "./config.js";
-import { isBypassed } from "../access/forwardAuth.js";
+import { isBypassed } from "./forwardAuth.js";
 import type { NormalisedPath } from "../net/target.js";
 import { AddressSet, type PackedAddresses } from "../access/addressSet.js";
 

@@ -1,5 +1,5 @@
-import { partsOf } from "../access/forwardAuth.js";
 import { accessProblems } from "./accessChecks.js";
+import { partsOf } from "./forwardAuth.js";
 import { guardProblems } from "./guardChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";

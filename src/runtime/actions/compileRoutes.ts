@@ -4,7 +4,6 @@ import {
   type AccessLists,
   type AccessUsers,
   hasSeveral,
-  portalUpstream,
   type ProxyConfig,
   redirectsToSlash,
   type RouteConfig,
@@ -15,6 +14,7 @@ import {
   withinRanges,
 } from "../../model/serving.js";
 import { BalancedProxyAction } from "./balancedProxy.js";
+import { Portals } from "./portals.js";
 import { ProxyAction } from "./proxy.js";
 import { RedirectAction, RespondAction } from "./fixedResponses.js";
 import { SlashRedirect } from "./slashRedirect.js";
@@ -103,20 +103,16 @@ export function compileRoutes(
       return [upstream.name, made];
     }),
   );
-  const portals = new Map(
-    Object.entries(config.accessPolicies ?? {}).flatMap(([name, { forwardAuth }]) =>
-      forwardAuth === undefined ? [] : [[name, poolTo(portalUpstream(name, forwardAuth))] as const],
-    ),
-  );
+  const portals = new Portals(config, poolTo);
   const pools = (): readonly UpstreamPool[] => [
     ...[...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one])),
-    ...portals.values(),
+    ...portals.pools,
   ];
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
   const limits = new ClientLimits(config);
   const passwordGuards = new WorkerGuards(config, counts);
-  const access = new AccessSteps(accessUsers, portals);
+  const access = new AccessSteps(accessUsers, portals.ask);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);

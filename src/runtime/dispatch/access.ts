@@ -1,6 +1,7 @@
 import {
   type AccessRefusal,
   type AccessUsers,
+  type ErrorToken,
   basicCredentials,
   type BasicCredentials,
   verifiedUser,
@@ -17,9 +18,35 @@ import {
   headerValue,
 } from "../exchange/exchange.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
-import type { UpstreamPool } from "../upstream/pool.js";
 import { Passwords, type PasswordWaiter } from "./passwords.js";
-import { type PortalFailure, type PortalResponse, PortalStep } from "./portals.js";
+
+/** What a portal said about a request. */
+export interface PortalOutcomes {
+  /** It may come in, as far as this portal decides. */
+  admitted(): void;
+  /** The portal refused it: its response is for the client. */
+  refused(response: PortalResponse): void;
+  /** There is no response that counts: nobody comes in. */
+  failed(failure: PortalFailure): void;
+}
+
+export interface PortalResponse {
+  readonly status: number;
+  readonly reason: string;
+  readonly fields: HeaderList;
+  /** Empty if the portal sent none, or one that is too long. */
+  readonly body: Buffer;
+}
+
+export interface PortalFailure {
+  readonly status: 502 | 503;
+  readonly token: ErrorToken;
+  /** For the error log. */
+  readonly message: string;
+}
+
+/** Asks the portal of a policy about a request. One of the outcomes is called later, unless the client leaves before. */
+export type AskPortal = (exchange: Exchange, judge: PolicyJudge, outcomes: PortalOutcomes) => void;
 
 /**
  * Judges requests before a byte of their bodies is read, and before `100 Continue`: by addresses, then by passwords, then by
@@ -28,10 +55,9 @@ import { type PortalFailure, type PortalResponse, PortalStep } from "./portals.j
 export class AccessSteps {
   private readonly passwords: Passwords;
 
-  /** @param portals the connections to the portal of each policy */
   constructor(
     users: AccessUsers,
-    private readonly portals: ReadonlyMap<string, UpstreamPool> = new Map(),
+    private readonly askPortal: AskPortal,
   ) {
     this.passwords = new Passwords(users);
   }
@@ -83,7 +109,7 @@ export class AccessSteps {
         respondFailure(exchange, token, status, status === 503 ? LATER : undefined);
       },
     };
-    new PortalStep(exchange, judge, this.portals.get(judge.name)!, outcomes).ask();
+    this.askPortal(exchange, judge, outcomes);
     return false;
   }
 }

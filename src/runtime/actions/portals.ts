@@ -1,13 +1,15 @@
 import {
   bothUsers,
-  type ErrorToken,
   type ForwardAuthConfig,
-  type HeaderList,
   type PolicyJudge,
   portalHead,
   portalRefusal,
+  portalUpstream,
   portalUser,
+  type ProxyConfig,
+  type ServerConfig,
 } from "../../model/serving.js";
+import type { AskPortal, PortalFailure, PortalOutcomes } from "../dispatch/access.js";
 import type { ParsedResponse } from "../codec/http1/responseHead.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { guarded } from "../sockets/guarded.js";
@@ -15,31 +17,27 @@ import type { ConnectionTaker } from "../upstream/connectionTaker.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 import type { ResponseReader, UpstreamFailure } from "../upstream/responseReader.js";
 import type { UpstreamConnection } from "../upstream/upstreamConnection.js";
-import { reasonPhrase } from "./reasonPhrases.js";
+import { reasonPhrase } from "../dispatch/reasonPhrases.js";
 
-/** What a portal said about a request. */
-export interface PortalOutcomes {
-  /** It may come in, as far as this portal decides. */
-  admitted(): void;
-  /** The portal refused it: its response is for the client. */
-  refused(response: PortalResponse): void;
-  /** There is no response that counts: nobody comes in. */
-  failed(failure: PortalFailure): void;
-}
+/** The portals of access policies, each with connections of its own. */
+export class Portals {
+  private readonly byPolicy: ReadonlyMap<string, UpstreamPool>;
 
-export interface PortalResponse {
-  readonly status: number;
-  readonly reason: string;
-  readonly fields: HeaderList;
-  /** Empty if the portal sent none, or one that is too long. */
-  readonly body: Buffer;
-}
+  constructor({ accessPolicies = {} }: ProxyConfig, poolTo: (server: ServerConfig) => UpstreamPool) {
+    this.byPolicy = new Map(
+      Object.entries(accessPolicies).flatMap(([name, { forwardAuth }]) =>
+        forwardAuth === undefined ? [] : [[name, poolTo(portalUpstream(name, forwardAuth))] as const],
+      ),
+    );
+  }
 
-export interface PortalFailure {
-  readonly status: 502 | 503;
-  readonly token: ErrorToken;
-  /** For the error log. */
-  readonly message: string;
+  get pools(): readonly UpstreamPool[] {
+    return [...this.byPolicy.values()];
+  }
+
+  readonly ask: AskPortal = (exchange, judge, outcomes) => {
+    new PortalStep(exchange, judge, this.byPolicy.get(judge.name)!, outcomes).ask();
+  };
 }
 
 /** A longer body is not passed on: it would be kept in memory for each client that waits. */
@@ -49,7 +47,7 @@ const BODY_BYTES_MAX = 65_536;
  * A request that waits for a portal's response. It holds a place in the queue to the portal, or a connection, until its
  * exchange is released. Nothing of the request's body is read meanwhile.
  */
-export class PortalStep implements ConnectionTaker, ResponseReader {
+class PortalStep implements ConnectionTaker, ResponseReader {
   heldSince: number | undefined = undefined;
   readonly wantsList = true;
   readonly pieceBytesMax = BODY_BYTES_MAX;

@@ -1,14 +1,15 @@
 import { FieldFate, requestFieldFate, usualSpelling } from "../actions/fieldFates.js";
-import type { HeaderList, VerifiedUser } from "../actions/forwardedRequest.js";
+import type { ForwardedRequest, HeaderList, VerifiedUser } from "../actions/forwardedRequest.js";
 import { connectionOptions } from "../actions/forwarding.js";
-import type { UpstreamConfig } from "../config/config.js";
+import { isPlain, otherReadings } from "../access/readings.js";
+import type { ProxyConfig, UpstreamConfig } from "./config.js";
 import type { NormalisedPath } from "../net/target.js";
-import type { AccessPolicyConfig } from "../config/accessJudge.js";
-import { isPlain, otherReadings } from "./readings.js";
 
 /** Asking a portal whether a request may come in: `forwardAuth` of an access policy. Pure, as far as it is here. */
 
-export type ForwardAuthConfig = NonNullable<AccessPolicyConfig["forwardAuth"]>;
+export type ForwardAuthConfig = NonNullable<
+  NonNullable<ProxyConfig["accessPolicies"]>[string]["forwardAuth"]
+>;
 
 /** Whether the portal is not asked: the path is one of those in `bypass`, whichever server reads it. */
 export function isBypassed({ bypass }: ForwardAuthConfig, target: string, path: NormalisedPath): boolean {
@@ -19,21 +20,16 @@ export function isBypassed({ bypass }: ForwardAuthConfig, target: string, path: 
 }
 
 /** The data of a request that a portal is told of. */
-export interface AskedRequest {
-  readonly method: string;
-  /** As the client sent it. */
-  readonly target: string;
-  readonly headers: HeaderList;
-  /** Host as the client asked, port included; empty if it named none. */
-  readonly host: string;
-  readonly scheme: "http" | "https";
-  readonly clientAddress: string;
+export interface PortalQuestion extends Pick<
+  ForwardedRequest,
+  "method" | "target" | "headers" | "host" | "scheme" | "clientAddress"
+> {
   /** Names of fields that the portal does not get either: those of a password that the proxy verified itself. */
   readonly withheld?: ReadonlySet<string> | undefined;
 }
 
 /** The head of the request to the portal, blank line included. It has no body. */
-export function portalHead({ url, convention }: ForwardAuthConfig, request: AskedRequest): string {
+export function portalHead({ url, convention }: ForwardAuthConfig, request: PortalQuestion): string {
   const { origin, target } = partsOf(url);
   const { headers, host, scheme, clientAddress, withheld } = request;
   // A tunnel over HTTP/2 begins with CONNECT (RFC 8441), and with GET over HTTP/1.1, which portals know.
