@@ -1,4 +1,5 @@
 import { App, TerraformStack } from "cdktf";
+import { expectedResponses } from "../../src/host/diagnosis/expected/expectedResponses.js";
 import { APPLICATIONS } from "../../src/applications/table.js";
 import { ANY_PLACE } from "../../src/applications/index.js";
 import {
@@ -183,6 +184,24 @@ test("a portal is not asked about what an application's programs request, unless
   const { stack } = frontEnd({ access: portal });
   expect(Object.keys(renderProxyConfig(stack).accessPolicies!)).toEqual(
     expect.arrayContaining(["front end", "vault", "vault/admin"]),
+  );
+});
+
+test("checks of expected responses take any response of a portal to a stranger, but not its absence", () => {
+  const rows = (access?: AccessPolicy) => {
+    const { stack, front } = frontEnd({ access });
+    const expect = front.proxy.virtualServers.flatMap((one) => one.expectedRows());
+    return expectedResponses(renderProxyConfig(stack), { expect }).flatMap(({ request, expected }) => {
+      const takes = (status: number) =>
+        expected.every((one) => one.holds({ protocol: "HTTP/2", status, headers: {} }));
+      const isSite = request.host === "www.example.org" && request.scheme === "https" && request.path === "/";
+      return isSite ? [[200, 302, 401, 403, 502, 503].filter(takes)] : [];
+    });
+  };
+  const open = rows();
+  expect(open.length).toBeGreaterThan(0);
+  expect(rows(Access.authelia({ url: "http://127.0.0.1:9091" }))).toEqual(
+    open.map(() => [200, 302, 401, 403]),
   );
 });
 
