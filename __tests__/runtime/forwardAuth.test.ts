@@ -9,6 +9,9 @@ import { eventually } from "../../testkit/waiting.js";
 /** Signing on at a portal (forwardAuth), on the wire: who comes in, and what the portal and upstreams are told. */
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const SWITCHED =
+  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+  "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 const SIGN_ON = "https://auth.example/?rd=x";
 
 const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
@@ -64,8 +67,9 @@ function respond(question: string): string | undefined {
 beforeAll(async () => {
   upstream = await new RawUpstream((peer) => {
     peer.socket.on("data", (chunk: Buffer) => {
-      asked.push(chunk.toString("latin1"));
-      peer.send(OK);
+      const request = chunk.toString("latin1");
+      asked.push(request);
+      peer.send(/^upgrade: /im.test(request) ? SWITCHED : OK);
     });
   }).listen();
   portal = await new RawUpstream((peer) => {
@@ -93,7 +97,10 @@ beforeAll(async () => {
     format: "json",
     routes: [
       { name: "web", path: "/", action: proxied },
-      { name: "closed", path: "/closed", access: "site", action: proxied },
+      {
+        ...{ name: "closed", path: "/closed", access: "site" },
+        action: { ...proxied, upgrades: ["websocket"] },
+      },
       { name: "nginx", path: "/nginx", access: "nginx", action: proxied },
       { name: "down", path: "/down", access: "down", action: proxied },
       { name: "home", path: "/home", access: "home", action: proxied },
@@ -304,6 +311,21 @@ test("a path that two policies may mean has to pass both, and the portal gets no
   expect(asked).toHaveLength(1);
   expect(asked[0]).toMatch(/\r\nX-Remote-User: alice\r\nRemote-User: alice\r\nRemote-Groups: a, b\r\n/);
   expect([...asked, ...questions].filter((one) => /authorization/i.test(one))).toEqual([]);
+});
+
+test("a tunnel begins only after the portal lets it in", async () => {
+  const websocket = [
+    ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  ];
+  const refused = await exchange(front.plainPort, head("/closed/socket", websocket));
+  expect([refused.status, asked]).toEqual([302, []]);
+  const client = await connectTo(front.plainPort);
+  client.send(head("/closed/socket", [...websocket, "Cookie: session=alice"]));
+  await client.receives("HTTP/1.1 101 ");
+  client.socket.destroy();
+  expect(asked[0]).toMatch(/\r\nRemote-User: alice\r\n/);
+  expect(questions.filter((one) => /upgrade|sec-websocket-accept/i.test(one))).toEqual([]);
 });
 
 test("an upload is asked for only after the portal lets it in", async () => {

@@ -1,5 +1,5 @@
 import { accessProblems } from "./accessChecks.js";
-import { partsOf } from "./forwardAuth.js";
+import { portalUrls } from "./forwardAuth.js";
 import { guardProblems } from "./guardChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
@@ -263,11 +263,7 @@ export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] 
     ...config.upstreams.flatMap((upstream, i) =>
       urlsOf(upstream).map(({ url, at }) => ({ url, path: `upstreams[${i}].${at}` })),
     ),
-    ...Object.entries(config.accessPolicies ?? {}).flatMap(([name, { forwardAuth: one }]) =>
-      one === undefined
-        ? []
-        : [{ url: partsOf(one.url).origin, path: `accessPolicies.${name}.forwardAuth.url` }],
-    ),
+    ...portalUrls(config),
   ];
   return urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);

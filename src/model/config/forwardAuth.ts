@@ -127,3 +127,13 @@ export function portalUpstream(policy: string, config: ForwardAuthConfig): Upstr
     bareLineFeeds: false,
   };
 }
+
+/** Where the portals of a config are asked, each with its field. */
+export const portalUrls = ({
+  accessPolicies = {},
+}: Pick<ProxyConfig, "accessPolicies">): readonly { readonly url: string; readonly path: string }[] =>
+  Object.entries(accessPolicies).flatMap(([name, { forwardAuth: one }]) =>
+    one === undefined
+      ? []
+      : [{ url: partsOf(one.url).origin, path: `accessPolicies.${name}.forwardAuth.url` }],
+  );
