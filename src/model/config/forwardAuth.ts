@@ -128,7 +128,7 @@ export function portalUpstream(policy: string, config: ForwardAuthConfig): Upstr
   };
 }
 
-/** Where the portals of a config are asked, each with its field. */
+/** URLs of the portals of a config, each with its field. */
 export const portalUrls = ({
   accessPolicies = {},
 }: Pick<ProxyConfig, "accessPolicies">): readonly { readonly url: string; readonly path: string }[] =>
