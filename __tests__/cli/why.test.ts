@@ -135,6 +135,20 @@ test("a request that access refused: the policy, and what of it", async () => {
   expect(out).toContain("  path              /admin\n");
 });
 
+test("a request about which a portal is asked", async () => {
+  const url = "http://127.0.0.1:9/ask";
+  const shared = await parts("json", {
+    requestId: { response: true },
+    trustedProxies: ["192.0.2.1"],
+    accessPolicies: { wiki: { forwardAuth: { url } } },
+  });
+  const routes = [...ROUTES, { ...ROUTES[2], name: "admin", path: "/admin", access: "wiki" }];
+  const [id] = await served(shared, routes, "/admin");
+  const { out } = await portico("why", id!, "--config", save(shared, routes));
+  expect(out).toContain(`wiki: \`forwardAuth\` asks the portal at ${url}`);
+  expect(out).toMatch(/access="wiki forwardAuth": connect\(\) failed/);
+});
+
 test("with --root the id is looked for in the logs below the directory", async () => {
   const shared = await parts();
   const [id] = await served(shared, ROUTES, "/fixed");

@@ -1,7 +1,15 @@
 import { App, TerraformStack } from "cdktf";
+import { expectedResponses } from "../../src/host/diagnosis/expected/expectedResponses.js";
 import { APPLICATIONS } from "../../src/applications/table.js";
 import { ANY_PLACE } from "../../src/applications/index.js";
-import { Access, type AccessOption, Application, FrontEnd, Mode } from "../../src/index.js";
+import {
+  Access,
+  type AccessOption,
+  type AccessPolicy,
+  Application,
+  FrontEnd,
+  Mode,
+} from "../../src/index.js";
 import { renderProxyConfig, resolve, synthesizedFiles } from "../../src/testing/index.js";
 
 const VPN = { allow: ["10.8.0.0/24"] } as const;
@@ -89,6 +97,20 @@ test.each<[unknown, RegExp]>([
   [Access.basic({ usersFile: "/etc/u", userField: "Remote_User" }), /access\.basic\.userField/],
   [Access.basic({ usersFile: "/etc/u", userField: "X-Forwarded-For" }), /access\.basic\.userField/],
   [{ allowed: ["10.0.0.0/8"] }, /allowed/],
+  [Access.authelia({ url: "127.0.0.1:9091" }), /access\.forwardAuth\.url/],
+  [Access.authelia({ url: "http://[::1]:9091/a b" }), /access\.forwardAuth\.url/],
+  [Access.authelia({ url: "http://a:b@portal:9091" }), /access\.forwardAuth\.url/],
+  [{ forwardAuth: {} }, /access\.forwardAuth\.url.*is missing/s],
+  [
+    Access.authelia({ url: "http://portal:9091", copyFields: ["X-User"] }),
+    /access\.forwardAuth\.copyFields\[0\].*is a field that clients may send/s,
+  ],
+  [Access.authelia({ url: "http://portal:9091", copyFields: ["Authorization"] }), /copyFields\[0\]/],
+  [Access.authelia({ url: "http://portal:9091", bypass: ["api"] }), /access\.forwardAuth\.bypass\[0\]/],
+  [
+    { ...Access.basic({ usersFile: "/etc/u" }), ...Access.authelia({ url: "http://portal:9091" }) },
+    /access.*asks for a password, and asks a portal/s,
+  ],
   ["closed", /access/],
 ])("%j is refused where it was given", (access, message) => {
   expect(() => frontEnd({ vault: access as AccessOption })).toThrow(message);
@@ -115,6 +137,89 @@ test("basic authentication: resolve knows who needs a password, and what the ups
   const text = (name: string) => files.find(({ path }) => path.endsWith(name))!.content;
   expect(text("/portico.service")).toContain("LoadCredential=users:/etc/portico/users\n");
   expect(text("/portico-certificates.path")).toContain("PathChanged=/etc/portico/users\n");
+});
+
+const PORTALS: [string, AccessPolicy, string, string][] = [
+  ["authelia", Access.authelia({ url: "http://127.0.0.1:9091" }), "/api/authz/forward-auth", "remote-groups"],
+  [
+    "authentik",
+    Access.authentik({ url: "http://127.0.0.1:9091/" }),
+    "/outpost.goauthentik.io/auth/traefik",
+    "x-authentik-groups",
+  ],
+  ["oauth2-proxy", Access.oauth2Proxy({ url: "http://127.0.0.1:9091" }), "/", "x-auth-request-groups"],
+  ["tinyauth", Access.tinyauth({ url: "http://127.0.0.1:9091" }), "/api/auth/traefik", "remote-groups"],
+  ["a path", Access.tinyauth({ url: "http://127.0.0.1:9091/x?y=z" }), "/x?y=z", "remote-email"],
+];
+
+test.each(PORTALS)("a portal: resolve names %s, and what the upstream gets", (_, access, path, field) => {
+  const { stack, status } = frontEnd({ access: { ...access, deny: ["203.0.113.0/24"] } });
+  expect(status("https://www.example.org/", "203.0.113.9")).toEqual([403, "front end"]);
+  const url = "https://www.example.org/";
+  expect(
+    resolve(stack, { url, headers: { [field]: "root", [field.replaceAll("-", "_")]: "root" } }),
+  ).toMatchObject({
+    kind: "proxy",
+    access: "front end",
+    forwardAuth: `http://127.0.0.1:9091${path}`,
+    headers: { [field]: "(from the portal)" },
+  });
+});
+
+test("a portal is not asked about what an application's programs request, unless the stack says so", () => {
+  const asked = (access: AccessPolicy, url: string) => {
+    const { stack } = frontEnd({ access });
+    return resolve(stack, { url: `https://${url}` }).forwardAuth !== undefined;
+  };
+  const portal = Access.authelia({ url: "http://127.0.0.1:9091" });
+  expect(asked(portal, "vault.example.org/")).toBe(true);
+  expect(asked(portal, "vault.example.org/api/sync")).toBe(false);
+  expect(asked(portal, "vault.example.org/api/..;/x")).toBe(true);
+  expect(asked(portal, "vault.example.org/apis")).toBe(true);
+  expect(asked(portal, "www.example.org/api/sync")).toBe(true);
+  const closed = Access.authelia({ url: "http://127.0.0.1:9091", bypass: [] });
+  expect(asked(closed, "vault.example.org/api/sync")).toBe(true);
+  // The page for other names asks nobody.
+  expect(asked(portal, "other.example.org/")).toBe(false);
+  const { stack } = frontEnd({ access: portal });
+  expect(Object.keys(renderProxyConfig(stack).accessPolicies!)).toEqual(
+    expect.arrayContaining(["front end", "vault", "vault/admin"]),
+  );
+});
+
+test("checks of expected responses take any response of a portal to a stranger, but not its absence", () => {
+  const rows = (access?: AccessPolicy) => {
+    const { stack, front } = frontEnd({ access });
+    const expect = front.proxy.virtualServers.flatMap((one) => one.expectedRows());
+    return expectedResponses(renderProxyConfig(stack), { expect }).flatMap(({ request, expected }) => {
+      const takes = (status: number) =>
+        expected.every((one) => one.holds({ protocol: "HTTP/2", status, headers: {} }));
+      const isSite = request.host === "www.example.org" && request.scheme === "https" && request.path === "/";
+      return isSite ? [[200, 302, 401, 403, 502, 503].filter(takes)] : [];
+    });
+  };
+  const open = rows();
+  expect(open.length).toBeGreaterThan(0);
+  expect(rows(Access.authelia({ url: "http://127.0.0.1:9091" }))).toEqual(
+    open.map(() => [200, 302, 401, 403]),
+  );
+});
+
+test("a portal that would be asked about no request is refused", () => {
+  const served = (bypass?: string[]) => {
+    const stack = new TerraformStack(new App(), "s");
+    const front = new FrontEnd(stack, "front", {
+      host: { address: "192.0.2.10", publicName: "www.example.org" },
+      mode: Mode.tls(),
+      application: Application.gitea(),
+      access: Access.authelia({ url: "http://127.0.0.1:9091", bypass }),
+    });
+    return front.proxy.problems.map(({ code, path, message }) => `${path} ${message} ${code}`);
+  };
+  expect(served()).toEqual([
+    expect.stringMatching(/bypass is by default every path of the application.*config\.access-without-rule$/),
+  ]);
+  expect(served([])).toEqual([]);
 });
 
 test("basic authentication without TLS is refused on a public address", () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Testing } from "cdktf";
-import { Action, ContainerProxy, Listener, TlsMaterial } from "../../src/index.js";
+import { Access, Action, ContainerProxy, Listener, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { sayings } from "../../testkit/sayings.js";
 import { newStack, problemsOf } from "../../testkit/stacks.js";
@@ -112,6 +112,16 @@ test("Compose keeps certificates by ACME on a volume, which the image gives to t
     "const at = '/var/lib/portico'; fs.mkdirSync(at",
   );
   expect(site().proxy.composeFiles({ image: "portico:1" }).get("portico.yml")).not.toContain("portico-state");
+});
+
+test("Compose with a portal that would be in the container itself", () => {
+  const { proxy, server } = site();
+  const access = Access.authelia({ url: "http://127.0.0.1:9091" });
+  server.addRoute("closed", { path: "/closed", action: Action.respond(404), access });
+  const problems = problemsOf(() => proxy.composeFiles({ image: "portico:1" }));
+  expect(problems.map(({ code, path }) => `${code} ${path}`)).toEqual([
+    "compose.loopback-upstream stack/proxy.accessPolicies.site/closed.forwardAuth.url",
+  ]);
 });
 
 test.each<[what: string, url: string, directory: string, volumes: string[], codes: string[]]>([

@@ -234,3 +234,47 @@ test.each([
   const of = config([{ path: "/", access: "home" }]);
   expect(outcome(of, target, STRANGER, method)).toBe(expected);
 });
+
+const PORTAL = { url: "http://127.0.0.1:9091/ask", copyFields: ["Remote-User", "X-Auth-Request-Email"] };
+
+test.each<[string, object, object, RegExp]>([
+  ["keeps another spelling", PORTAL, { keepFields: ["remote_user"] }, /config\.bad-header.*keepFields\[0\]/],
+  ["believes a proxy", PORTAL, { trustedFields: ["Remote-User"] }, /config\.bad-header.*trustedFields\[0\]/],
+  [
+    "leads back",
+    { url: "http://127.0.0.1:80/ask" },
+    {},
+    /config\.proxy-loop.*accessPolicies\.portal\.forwardAuth\.url/,
+  ],
+])("a portal, and a route that %s: refused", (_, forwardAuth, more, message) => {
+  const action = { type: "proxy", upstream: "web", ...more };
+  const parse = () =>
+    config(
+      [
+        { path: "/", action },
+        { path: "/a", access: "portal" },
+      ],
+      { portal: { forwardAuth } },
+    );
+  expect(parse).toThrow(message);
+});
+
+test("a portal on a public address without TLS is refused", () => {
+  const result = parseConfig({
+    version: 1,
+    accessPolicies: { portal: { forwardAuth: PORTAL } },
+    listeners: [{ name: "http", address: "0.0.0.0", port: 80, protocol: "http" }],
+    virtualServers: [
+      {
+        name: "site",
+        serverNames: ["_"],
+        listeners: ["http"],
+        default: true,
+        routes: [{ name: "a", path: "/", access: "portal", action: { type: "respond", status: 200 } }],
+      },
+    ],
+  });
+  expect(result.ok ? [] : result.problems.map(({ code, message }) => `${code} ${message}`)).toEqual([
+    expect.stringContaining("config.password-without-tls lets users in by a cookie without TLS"),
+  ]);
+});

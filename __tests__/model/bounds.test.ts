@@ -67,7 +67,11 @@ test("texts and lists of a config have these bounds", () => {
     ),
     // A name of 253, with scheme, brackets and port.
     "..268 characters": "upstreams[].url upstreams[].servers[].url",
-    "..2048 characters": paths("upstreams[].health.path", `${route}.action.rewrite`, `${route}.action.path`),
+    "..50 items": paths("accessPolicies{}.forwardAuth.copyFields", "accessPolicies{}.forwardAuth.bypass"),
+    "..2048 characters": paths(
+      ...["accessPolicies{}.forwardAuth.url", "upstreams[].health.path"],
+      ...[`${route}.action.rewrite`, `${route}.action.path`],
+    ),
     "..4096 characters": paths(
       ...[`${server}.responseHeaders.set{}`, `${server}.pauseResponse.headers{}`],
       `${route}.responseHeaders.set{}`,

@@ -66,6 +66,7 @@ const said = sayings("differences");
 
 const lets = (policy?: Loose): Site =>
   policy === undefined ? {} : { top: { accessPolicies: { site: policy } }, route: { access: "site" } };
+const portal = (more?: Loose): Loose => ({ forwardAuth: { url: "http://127.0.0.1:9091/", ...more } });
 const AT_ACCESS = "virtualServers[0].routes[0].access";
 
 const CASES: readonly Case[] = [
@@ -85,6 +86,23 @@ const CASES: readonly Case[] = [
     lets({ denyFile: "/etc/b" }),
     AT_ACCESS,
     { level: "warning" },
+  ],
+  ["access.opened", lets(portal()), lets(), AT_ACCESS, { level: "error" }],
+  ["access.opened", lets(portal()), lets(portal({ bypass: ["/api"] })), AT_ACCESS, { level: "error" }],
+  [
+    "access.opened",
+    lets(portal()),
+    lets(portal({ url: "http://127.0.0.1:9092/" })),
+    AT_ACCESS,
+    { level: "warning", old: "everyone, signed on at http://127.0.0.1:9091/" },
+  ],
+  ["access.closed", lets(), lets(portal()), AT_ACCESS],
+  [
+    "access.closed",
+    lets(portal({ bypass: ["/api"] })),
+    lets(portal()),
+    AT_ACCESS,
+    { old: "everyone, signed on at http://127.0.0.1:9091/ (but not for /api)" },
   ],
   ["access.closed", lets(), lets({ deny: ["192.0.2.1"] }), AT_ACCESS, { new: "everyone, but not 192.0.2.1" }],
   [

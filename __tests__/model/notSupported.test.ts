@@ -66,7 +66,6 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "sub_filter handle_path replacePath replacePathRegex stripPrefix addPrefix pathRewrite",
   ],
   ["a pattern as the path", "PathRegexp path_regexp path-regex regexp regex pattern matcher"],
-  ["authentication by a subrequest", "auth_request satisfy forward_auth forwardAuth auth"],
   ["access by country", "geo geoip"],
   ["limits of bytes per second", "limit_rate limitRate throttle bandwidth"],
   [

@@ -79,6 +79,11 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/model/config/certificateChecks.ts /\\/[^/]*(?:fullchain|cert|chain)[^/]*$|\\.(?:crt|cer)$/i": {
     because: "a path of the administrator",
   },
+  "src/model/config/forwardAuth.ts /^(?:content-.*|expect|if-.*|(?:accept-)?ranges?|accept-encoding|x-http-method.*|x-method-override)$/":
+    {
+      because: "each alternative begins with other letters, and takes the rest at once",
+      worst: ["content-", "a", "\n"],
+    },
   "src/model/config/literalChecks.ts /%\\[[a-z][^\\]]*\\]/": {
     because: "a text of the administrator, at most 64 KiB",
   },
@@ -153,6 +158,22 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "a file of the config",
   },
   "src/runtime/load/authorityFiles.ts /^[A-Za-z0-9_-]+=*\\s*$/": { because: "a file of the config" },
+  "src/runtime/logIns/logInAction.ts /^location:[ \\t]*([^\\r\\n]*)/im": {
+    because: "nothing follows what it takes, so it never goes back",
+    worst: ["location:", " ", "\n"],
+  },
+  'src/runtime/logIns/tried.ts /"(?:[^"\\\\]|\\\\.)*"(\\s*:)?/g': {
+    because: "the text is JSON, so that each string ends; spaces come once after each",
+    worst: ['"a"', " ", "x"],
+  },
+  "src/runtime/logIns/tried.ts /^([^:]*):([\\s\\S]*)$/": {
+    because: "the first part ends at the first colon",
+    worst: ["", "a", ""],
+  },
+  "src/runtime/logIns/tried.ts /^.*?basic\\s*/i": {
+    because: "it begins at the start, and nothing follows the spaces",
+    worst: ["", "basi", ""],
+  },
   "src/runtime/supervisor/control/certificateList.ts /^(?:DNS|IP Address):(.*)$/": {
     because: "text of a certificate that is served",
   },

@@ -90,12 +90,12 @@ function moveListeners(listeners: readonly ListenerConfig[], offset: number): Li
   });
 }
 
-/** Files of users are secrets of the host. A policy needs a rule, and a preview is on loopback. */
+/** Files of users are secrets of the host, and a portal knows the host by its name only. A policy needs a rule, and a preview is on loopback. */
 const withoutUsers = (policies: NonNullable<ProxyConfig["accessPolicies"]>): typeof policies =>
   Object.fromEntries(
-    Object.entries(policies).map(([name, { basic, ...policy }]) => [
+    Object.entries(policies).map(([name, { basic, forwardAuth, ...policy }]) => [
       name,
-      basic === undefined || policy.allow !== undefined
+      (basic === undefined && forwardAuth === undefined) || policy.allow !== undefined
         ? policy
         : { ...policy, allow: ["127.0.0.0/8", "::1"] },
     ]),

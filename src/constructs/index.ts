@@ -1,5 +1,12 @@
 export type { PasswordGuard, PasswordGuardOption } from "./proxy/passwordGuard.js";
-export { Access, type AccessOption, type AccessPolicy, type BasicAuthentication } from "./proxy/access.js";
+export {
+  Access,
+  type AccessOption,
+  type AccessPolicy,
+  type BasicAuthentication,
+  type ForwardAuthentication,
+  type PortalOptions,
+} from "./proxy/access.js";
 export type {
   AcmeDnsOptions,
   AcmeOptions,

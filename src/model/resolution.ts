@@ -6,6 +6,8 @@ import {
   basicCredentials,
   type VerifiedUser,
   verifiedUser,
+  bothUsers,
+  portalUser,
   acceptedCodings,
   acceptsHtml,
   type ActionOf,
@@ -118,6 +120,11 @@ export interface ResolutionMatch {
    * a site and a route, such as `vault/admin`. Undefined if everyone may come in.
    */
   readonly access?: string;
+  /**
+   * URL of the portal that the policy asks about the request. Undefined if it asks none. Nothing is sent to it, and the
+   * user is taken for signed on: the fields that the upstream gets have `(from the portal)` as their values.
+   */
+  readonly forwardAuth?: string;
   /** Name of the guard against guessing that judges log-ins, the place that it was given at. Undefined without one. */
   readonly passwordGuard?: string;
   /**
@@ -187,7 +194,10 @@ interface Routed extends RouteMatch {
 
 function responseOf(routed: Routed): Resolution {
   const { clientAddress } = routed.client;
-  const match = { ...matchOf(routed.listener, routed.server, routed.route), clientAddress };
+  const { guard, url, path } = routed;
+  const asking = guard?.asking(url.target, path).find(({ policy }) => policy.forwardAuth !== undefined);
+  const portal = asking === undefined ? {} : { forwardAuth: asking.policy.forwardAuth!.url };
+  const match = { ...matchOf(routed.listener, routed.server, routed.route), ...portal, clientAddress };
   const found = unpaged(routed);
   const page = found.kind === "error" ? pageOf(routed, found.status) : undefined;
   return { ...match, ...found, ...(page === undefined ? {} : { page }) };
@@ -294,10 +304,15 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
 /** The password is taken for right: `resolve` reads no file. */
 function userIn({ guard, asked, url, path }: Routed): VerifiedUser | undefined {
   const judges = guard?.asking(url.target, path) ?? [];
+  const basics = judges.filter(({ policy }) => policy.basic !== undefined);
   const credentials = credentialsOf(asked);
-  return judges.length === 0 || credentials === undefined
-    ? undefined
-    : verifiedUser(judges, credentials.user);
+  const named =
+    basics.length === 0 || credentials === undefined ? undefined : verifiedUser(basics, credentials.user);
+  return judges.reduce<VerifiedUser | undefined>((user, { policy: { forwardAuth } }) => {
+    if (forwardAuth === undefined) return user;
+    const fields = forwardAuth.copyFields.flatMap((name) => [name, "(from the portal)"]);
+    return bothUsers(user, portalUser(forwardAuth, fields));
+  }, named);
 }
 
 const credentialsOf = (asked: TestRequest): BasicCredentials | undefined =>

@@ -18,6 +18,7 @@ export { AddressSet, type PackedAddresses, withinRanges } from "./access/address
 export * from "./config/accessGuard.js";
 export * from "./config/accessJudge.js";
 export type { LogInConfig, PasswordGuardConfig } from "./config/guardChecks.js";
+export * from "./config/forwardAuth.js";
 export * from "./config/logInRules.js";
 export * from "./config/verifiedUser.js";
 export * from "./net/address.js";

@@ -446,6 +446,16 @@ export const CONFIG_ERRORS = {
     means: "The access policy lets every client in, and so has no effect. See [access.md](access.md).",
     example: withField("accessPolicies", { site: { refusal: 404 } }),
   },
+  "config.two-log-ins": {
+    means:
+      "A policy asks for a password of its own, or asks a portal, which asks for passwords itself. A client has one field `Authorization` for both. See [access.md](access.md).",
+    example: withField("accessPolicies", {
+      site: {
+        basic: { usersFile: "/etc/portico/users" },
+        forwardAuth: { url: "http://127.0.0.1:9091/api/authz/forward-auth" },
+      },
+    }),
+  },
   "config.useless-limit": {
     means:
       "`rateLimit` or `concurrencyMax` is set on a route with a redirect or a fixed response, which costs the proxy as little as a refusal does. See [rates.md](rates.md).",
@@ -473,7 +483,7 @@ export const CONFIG_ERRORS = {
   },
   "config.password-without-tls": {
     means:
-      "Clients send a password of Basic authentication with each request, and without TLS everyone on the way can read it. See [access.md](access.md).",
+      "Clients send a password of Basic authentication, or the cookie of a portal, with each request, and without TLS everyone on the way can read it. See [access.md](access.md).",
     example: () => {
       const changed = config();
       const [server] = changed.virtualServers;

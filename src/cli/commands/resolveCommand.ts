@@ -78,6 +78,7 @@ export function resolutionText(request: TestRequest, resolved: Resolution): stri
     ["virtual server", [virtualServer]],
     ["route", [route]],
     ["access", resolved.access === undefined ? [] : [resolved.access]],
+    ["sign-on", resolved.forwardAuth === undefined ? [] : [resolved.forwardAuth]],
     ["password guard", resolved.passwordGuard === undefined ? [] : [resolved.passwordGuard]],
     ["client", [isExample ? `${clientAddress}, an example: --client gives another` : clientAddress]],
     ["response", responseLines(resolved)],

@@ -259,6 +259,10 @@ function addRoutes(server: VirtualServer, input: RoutesInput): Readonly<Record<s
     ...server.logIns,
     ...input.application.clients.logIns.map((one) => logInBelow(below, one)),
   ];
+  server.withCredentials = [
+    ...server.withCredentials,
+    ...input.application.clients.withCredentials.map((path) => `${below}${path}`.replace(/(?<=.)\/$/, "")),
+  ];
   const made = given.map(([id, route]): [string, Route] => {
     const { action, access, ownLogs = false, ...props } = route;
     const proxied = action.type === "proxy" && requestBodyTimeoutMs !== undefined;

@@ -1,3 +1,4 @@
+import { portalUrls } from "../../model/config/forwardAuth.js";
 import {
   isLoopback,
   type Problem,
@@ -38,15 +39,16 @@ export function containerProblems(
   const isThere = (directory: string): boolean =>
     isMounted(directory) ||
     [...proxy.files.keys()].some((path) => path.startsWith(`${directory.replace(/\/$/, "")}/`));
-  const upstreams = config.upstreams.flatMap((upstream, i) =>
-    urlsOf(upstream).flatMap(({ url, at }) => {
-      const leads = upstreamAddress(url);
-      if ("host" in leads ? !isLoopback(leads.host) : isMounted(leads.path)) return [];
-      const path = `${proxy.upstreams[i]!.node.path}.${at}`;
-      const more = { received: url, allowed: words.url };
-      return [problem(`${area}.loopback-upstream`, path, `leads to ${words.itself}`, more)];
-    }),
+  const asked = config.upstreams.flatMap((upstream, i) =>
+    urlsOf(upstream).map(({ url, at }) => ({ url, path: `${proxy.upstreams[i]!.node.path}.${at}` })),
   );
+  const portals = portalUrls(config).map(({ url, path }) => ({ url, path: `${proxy.node.path}.${path}` }));
+  const upstreams = [...asked, ...portals].flatMap(({ url, path }) => {
+    const leads = upstreamAddress(url);
+    if ("host" in leads ? !isLoopback(leads.host) : isMounted(leads.path)) return [];
+    const more = { received: url, allowed: words.url };
+    return [problem(`${area}.loopback-upstream`, path, `leads to ${words.itself}`, more)];
+  });
   const lost = (path: string, message: string, received: string, allowed: string, fix?: string): Problem =>
     problem(`${area}.no-volume`, path, message, { received, allowed, fix });
   const file = `is a file that ${words.lacking}`;

@@ -168,6 +168,7 @@ export abstract class ReverseProxyBase extends Construct implements IProxy {
     return [
       ...problems,
       ...removal,
+      ...this.virtualServers.flatMap((server) => server.bypassProblems),
       ...this.placeProblems(),
       ...excludedKeyProblems(this),
       ...(this.settings.trustEveryone === true ? [] : trustedEveryoneProblems(this)),

@@ -41,7 +41,7 @@ import {
 } from "./responseHeaders.js";
 import type { LogIn } from "../../applications/definition.js";
 import type { NamedGuard, PasswordGuard } from "./passwordGuard.js";
-import { type NamedAccess, withoutUsers } from "./access.js";
+import { bypassedBy, leavesBypass, type NamedAccess, withoutUsers } from "./access.js";
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -75,6 +75,8 @@ export class VirtualServer extends Construct implements IVirtualServer {
   access?: NamedAccess;
   /** @internal What tries a secret, by its applications. */
   logIns: readonly LogIn[] = [];
+  /** @internal Paths that programs of its applications request with their own credentials. */
+  withCredentials: readonly string[] = [];
   /** @internal Guards these; undefined for the guard of the front end. */
   guard?: NamedGuard;
   /** @internal Whether the front end's passwords apply. */
@@ -105,7 +107,21 @@ export class VirtualServer extends Construct implements IVirtualServer {
   /** @internal Who may use routes without `access` of their own. */
   get outerAccess(): NamedAccess | undefined {
     const outer = this.access ?? proxyOf(this).access;
-    return this.asksForUsers ? outer : withoutUsers(outer, this.name);
+    if (!this.asksForUsers) return withoutUsers(outer, this.name);
+    return bypassedBy(outer, this.name, this.withCredentials);
+  }
+
+  /** @internal A portal that would be asked about no request is a mistake. */
+  get bypassProblems(): readonly Problem[] {
+    const isLeft = this.asksForUsers && leavesBypass(this.access ?? proxyOf(this).access);
+    if (!isLeft || !this.withCredentials.includes("/")) return [];
+    const path = `${this.node.path}.access.forwardAuth.bypass`;
+    const message =
+      "is by default every path of the application: programs request any path with their own credentials";
+    const fix =
+      "Set `bypass` of a policy of the site. With `[]`, programs have to sign on as well; or close the site by `basic` or " +
+      "by addresses.";
+    return [problem("config.access-without-rule", path, message, { allowed: "paths below `/`", fix })];
   }
 
   /** @internal The guard that applies, and the name of the place that it was given at. */

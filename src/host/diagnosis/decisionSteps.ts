@@ -98,9 +98,13 @@ function whyServer({ server, serverName, listener }: RouteMatch): string {
 function accessSteps({ route, guard, path }: RouteMatch, { client, target }: DecidedRequest): DecisionStep[] {
   if (guard === undefined) return [];
   const own = route!.access ?? "open";
-  const asks = guard.asking(target, path).map(({ name }) => {
+  const asks = guard.asking(target, path).map(({ name, policy: { forwardAuth } }) => {
     const other = name === own ? "" : ", as a server may read the path";
-    return step("access", `${name}: \`basic\` asks for a user and a password${other}`);
+    const how =
+      forwardAuth === undefined
+        ? "`basic` asks for a user and a password"
+        : `\`forwardAuth\` asks the portal at ${forwardAuth.url}`;
+    return step("access", `${name}: ${how}${other}`);
   });
   if (client === undefined) return asks.length > 0 ? asks : [step("access", own)];
   const refusal = guard.refusal(client, target, path);

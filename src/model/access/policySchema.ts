@@ -1,5 +1,15 @@
 import * as z from "zod";
-import { cidr, filePath, flag, requestFieldName, secretFile, text } from "../schema/fields.js";
+import {
+  cidr,
+  filePath,
+  flag,
+  milliseconds,
+  portalUrl,
+  requestFieldName,
+  routePath,
+  secretFile,
+  text,
+} from "../schema/fields.js";
 
 /** Who may come in: one object of the config, and of the options of constructs. */
 
@@ -51,6 +61,56 @@ export const basicAuthentication = z
   })
   .describe("Asks clients for a user and a password (RFC 7617), after the lists of addresses.");
 
+/** Asks a portal whether a request may come in: the convention of Traefik and Caddy, or that of nginx. */
+export const forwardAuthentication = z
+  .strictObject({
+    url: portalUrl(
+      "URL that the portal is asked at, with its path. The request is a GET without a body and has the client's fields, " +
+        "cookies included. A response of 2xx lets the client in. Any other status up to 499 goes to the client, with " +
+        "`Location`, `Set-Cookie`, `WWW-Authenticate` and a body of up to 64 KiB. If there is no response, or one of 5xx, " +
+        "nobody comes in.",
+      "http://127.0.0.1:9091/api/authz/forward-auth",
+    ),
+    convention: z
+      .enum(["traefik", "nginx"])
+      .default("traefik")
+      .describe(
+        "How the portal is told of the request. `traefik`, which Caddy uses as well: `X-Forwarded-Method`, `-Proto`, " +
+          "`-Host`, `-Uri` and `-For`. `nginx`: `X-Original-URL`, `X-Original-Method` and `X-Forwarded-For`.",
+      ),
+    copyFields: z
+      .array(
+        requestFieldName(
+          "A field that the proxy drops from every client's request, in each spelling.",
+          "Remote-User",
+        ),
+      )
+      .max(50)
+      .default([])
+      .meta({
+        description:
+          "Fields of the portal's response that the upstream gets: fields that the proxy drops from every client's " +
+          "request, in each spelling, such as `Remote-User`, `X-Auth-Request-Email` and `X-authentik-groups`.",
+        examples: [["Remote-User", "Remote-Groups"]],
+      }),
+    bypass: z
+      .array(routePath("A path; those below it are meant as well.", "/api"))
+      .max(50)
+      .default([])
+      .meta({
+        description:
+          "Paths of requests for which the portal is not asked, because programs send credentials of their own. A " +
+          "request is one of them only if no server may take its path for another one. A front end or a site sets by " +
+          "default the paths that its applications name.",
+        examples: [["/api"]],
+      }),
+    connectTimeoutMs: milliseconds(2_000, "Time to establish a connection to the portal."),
+    timeoutMs: milliseconds(5_000, "Time for the whole response of the portal; after that, 503."),
+  })
+  .describe(
+    "Asks a portal for signing on whether a request may come in, after the lists of addresses. Not together with `basic`.",
+  );
+
 export const accessPolicy = z
   .strictObject({
     allow: ranges(
@@ -77,10 +137,11 @@ export const accessPolicy = z
         examples: [404],
       }),
     basic: basicAuthentication.optional(),
+    forwardAuth: forwardAuthentication.optional(),
   })
   .describe(
     "Who may come in: by the client's address, which is the one of the connection, or that which `trustedProxies` or a " +
-      "PROXY protocol header names; and by a password.",
+      "PROXY protocol header names; and by a password or a portal for signing on.",
   );
 
 export const accessPolicies = z

@@ -39,7 +39,7 @@ export interface ForwardedRequest {
 
 /** Who asks, as access policies have verified it: what it changes in a request to an upstream. */
 export interface VerifiedUser {
-  /** Lower-case names of the client's fields that do not pass. */
+  /** Names of the client's fields that do not pass, in no spelling: as `usualSpelling` writes them. */
   readonly dropped: ReadonlySet<string>;
   /** Fields that the upstream gets: names and values, one char a byte. */
   readonly fields: readonly (readonly [name: string, value: string])[];

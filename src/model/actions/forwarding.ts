@@ -3,7 +3,7 @@ import { onePiece } from "../text/onePiece.js";
 import { FirstOfName } from "../text/firstOfName.js";
 import { parseHost } from "../net/serverName.js";
 import { type NormalisedPath, normalisePath, type Strip, upstreamTarget } from "../net/target.js";
-import { responseFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
+import { responseFieldFate, FieldFate, requestFieldFate, usualSpelling } from "./fieldFates.js";
 import type { ForwardedRequest, HeaderList, ProxiedRoute, VerifiedUser } from "./forwardedRequest.js";
 import { PublicUrls } from "./publicUrls.js";
 import type { ActionOf } from "./table.js";
@@ -179,7 +179,7 @@ export class ForwardingRules {
       let value = headers[i + 1]!;
       const fate = requestFieldFate(name);
       if (fate === FieldFate.Drop || (fate === FieldFate.OddName && !this.keeps(name, request))) continue;
-      if (user?.dropped.has(name.toLowerCase()) === true) continue;
+      if (user?.dropped.has(usualSpelling(name)) === true) continue;
       // Before claims are judged: a claim that is dropped must not replace our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (!this.mayBeFrom(name, fate, request.trusted)) continue;

@@ -1,6 +1,6 @@
 import { isLoopback } from "../net/authority.js";
 import { type Problem, problem } from "../text/problem.js";
-import { FieldFate, requestFieldFate } from "../actions/fieldFates.js";
+import { FieldFate, requestFieldFate, usualSpelling } from "../actions/fieldFates.js";
 import { withinRanges } from "../access/addressSet.js";
 import { LOCAL_NETWORKS } from "../access/localNetworks.js";
 import { isWildcard } from "../net/address.js";
@@ -23,11 +23,47 @@ export function accessProblems(config: ProxyConfig): Problem[] {
         return [problem("config.unknown-reference", path, "is not the name of an access policy", more)];
       }),
     ),
-    ...names.flatMap((name) =>
-      fieldProblems(`accessPolicies.${name}.basic.userField`, accessPolicies[name]!.basic?.userField),
-    ),
+    ...names.flatMap((name) => {
+      const { basic, forwardAuth } = accessPolicies[name]!;
+      const at = `accessPolicies.${name}`;
+      return [
+        ...(basic === undefined || forwardAuth === undefined ? [] : [twoLogIns(at)]),
+        ...fieldProblems(`${at}.basic.userField`, basic?.userField),
+        ...(forwardAuth?.copyFields ?? []).flatMap((field, i) =>
+          fieldProblems(`${at}.forwardAuth.copyFields[${i}]`, field),
+        ),
+      ];
+    }),
+    ...keptFields(config),
     ...readablePasswords(config),
   ];
+}
+
+const twoLogIns = (path: string): Problem =>
+  problem("config.two-log-ins", path, "asks for a password, and asks a portal for the same request", {
+    allowed: "one of `basic` and `forwardAuth`",
+  });
+
+/** A route that keeps another spelling of a field would let clients name the user; one that believes a proxy, that proxy. */
+function keptFields({ accessPolicies = {}, virtualServers }: ProxyConfig): Problem[] {
+  const named = Object.values(accessPolicies).flatMap(({ forwardAuth }) => forwardAuth?.copyFields ?? []);
+  if (named.length === 0) return [];
+  const own = new Set(named.map(usualSpelling));
+  return virtualServers.flatMap(({ routes }, s) =>
+    routes.flatMap(({ action }, r) =>
+      action.type !== "proxy"
+        ? []
+        : (["keepFields", "trustedFields"] as const).flatMap((list) =>
+            action[list].flatMap((received, i) => {
+              if (!own.has(usualSpelling(received))) return [];
+              const path = `virtualServers[${s}].routes[${r}].action.${list}[${i}]`;
+              const message = "is a field by which a portal names the user, so that no request may bring it";
+              const fix = "Remove the field here, or from `copyFields` of the policy.";
+              return [problem("config.bad-header", path, message, { received, fix })];
+            }),
+          ),
+    ),
+  );
 }
 
 /** Upstreams believe the field: clients must not be able to send it, on any route. */
@@ -44,7 +80,7 @@ export const mayEndTls = ({ trustedProxies }: Pick<ProxyConfig, "trustedProxies"
   trustedProxies.some((range) => !isLoopback(range.split("/")[0]!));
 
 /**
- * Routes that ask for passwords without TLS, so that everyone on the way can read them. Something in front that ends TLS
+ * Routes that ask for passwords or cookies without TLS, so that everyone on the way can read them. Something in front that ends TLS
  * is a trusted proxy, or connects to a private address.
  */
 function readablePasswords(config: ProxyConfig): Problem[] {
@@ -61,9 +97,11 @@ function readablePasswords(config: ProxyConfig): Problem[] {
     );
     if (open === undefined) return [];
     return routes.flatMap(({ access, action }, r) => {
-      if (access === undefined || accessPolicies[access]?.basic === undefined) return [];
+      const { basic, forwardAuth } = (access === undefined ? undefined : accessPolicies[access]) ?? {};
+      if (basic === undefined && forwardAuth === undefined) return [];
       if (action.type === "redirect") return [];
-      const message = `asks for passwords without TLS, on the listener ${open.name} at ${open.address}`;
+      const what = basic === undefined ? "lets users in by a cookie" : "asks for passwords";
+      const message = `${what} without TLS, on the listener ${open.name} at ${open.address}`;
       const more = {
         received: access,
         allowed: "a virtual server on listeners with TLS, or on private addresses; or `trustedProxies`",
@@ -76,12 +114,15 @@ function readablePasswords(config: ProxyConfig): Problem[] {
 
 type Rules = Pick<
   NonNullable<ProxyConfig["accessPolicies"]>[string],
-  "allow" | "deny" | "denyFile" | "basic"
+  "allow" | "deny" | "denyFile" | "basic" | "forwardAuth"
 >;
 
 /** A policy that lets everyone in is a mistake: what is open has none. */
-export function rulelessProblems(path: string, { allow, deny, denyFile, basic }: Rules): Problem[] {
-  if ([allow, deny, denyFile, basic].some((rule) => rule !== undefined)) return [];
-  const allowed = "at least one of `allow`, `deny`, `denyFile` and `basic`";
+export function rulelessProblems(
+  path: string,
+  { allow, deny, denyFile, basic, forwardAuth }: Rules,
+): Problem[] {
+  if ([allow, deny, denyFile, basic, forwardAuth].some((rule) => rule !== undefined)) return [];
+  const allowed = "at least one of `allow`, `deny`, `denyFile`, `basic` and `forwardAuth`";
   return [problem("config.access-without-rule", path, "refuses nobody", { allowed })];
 }

@@ -51,7 +51,7 @@ export class RouteGuard {
     private readonly judge: PolicyJudge | undefined,
     private readonly others: OtherRoutes | undefined,
   ) {
-    this.asksForUser = (others?.every ?? [judge]).some((one) => one?.unknownUser !== undefined);
+    this.asksForUser = (others?.every ?? [judge]).some((one) => one?.asks === true);
   }
 
   /**
@@ -74,15 +74,19 @@ export class RouteGuard {
     if (!this.asksForUser) return [];
     const others = this.others?.judges(this.route, target, path) ?? [];
     return [...new Set([this.judge, ...others])].filter(
-      (one) => one?.unknownUser !== undefined,
+      (one) => one?.asksFor(target, path) === true,
     ) as PolicyJudge[];
   }
 
   /** The same as {@link refusal}, for a client that names no user. */
   refusalOfUnknown(address: string, target: string, path: NormalisedPath): AccessRefusal | undefined {
-    return this.refusal(address, target, path) ?? this.asking(target, path)[0]?.unknownUser;
+    return (
+      this.refusal(address, target, path) ?? this.asking(target, path).find(asksForPassword)?.unknownUser
+    );
   }
 }
+
+const asksForPassword = (judge: PolicyJudge): boolean => judge.unknownUser !== undefined;
 
 interface GuardedRoute {
   readonly path: string;

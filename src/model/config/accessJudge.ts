@@ -1,4 +1,6 @@
 import type { ProxyConfig } from "./config.js";
+import { isBypassed } from "./forwardAuth.js";
+import type { NormalisedPath } from "../net/target.js";
 import { AddressSet, type PackedAddresses } from "../access/addressSet.js";
 
 /** Who may come in, of the config: `accessPolicies`. */
@@ -12,9 +14,9 @@ export interface AccessRefusal {
   /** Name of the policy, which is the place that it was given at: `vault/admin`. */
   readonly policy: string;
   /** Field of the policy that decided. */
-  readonly by: "allow" | "deny" | "denyFile" | "basic";
-  /** The response; 429 and 503 where too many passwords wait to be verified. */
-  readonly refusal: 401 | 403 | 404 | 429 | 503 | "close";
+  readonly by: "allow" | "deny" | "denyFile" | "basic" | "forwardAuth";
+  /** The response; 429 and 503 where too many passwords wait to be verified; of a portal any up to 499, 502 and 503. */
+  readonly refusal: number | "close";
 }
 
 type AddressField = "allow" | "deny" | "denyFile";
@@ -48,6 +50,18 @@ export class PolicyJudge {
     const by = (field: AddressField): AccessRefusal => ({ policy: name, by: field, refusal });
     this.refusals = { allow: by("allow"), deny: by("deny"), denyFile: by("denyFile") };
     this.unknownUser = policy.basic && { policy: name, by: "basic", refusal: 401 };
+  }
+
+  /** Whether it may need more of a request than an address. */
+  get asks(): boolean {
+    const { basic, forwardAuth } = this.policy;
+    return basic !== undefined || forwardAuth !== undefined;
+  }
+
+  /** Whether it needs more than an address of this request. */
+  asksFor(target: string, path: NormalisedPath): boolean {
+    const { basic, forwardAuth } = this.policy;
+    return basic !== undefined || (forwardAuth !== undefined && !isBypassed(forwardAuth, target, path));
   }
 
   /** From now on `denyFile` has these addresses. */

@@ -1,4 +1,5 @@
 import { accessProblems } from "./accessChecks.js";
+import { portalUrls } from "./forwardAuth.js";
 import { guardProblems } from "./guardChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
@@ -258,9 +259,12 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
 export function proxyLoops(config: ProxyConfig, ownAddresses: readonly string[] = []): Problem[] {
   const names = ownNames(config);
   names.add(ownAddresses.map(canonicalAddress), true);
-  const urls = config.upstreams.flatMap((upstream, i) =>
-    urlsOf(upstream).map(({ url, at }) => ({ url, path: `upstreams[${i}].${at}` })),
-  );
+  const urls = [
+    ...config.upstreams.flatMap((upstream, i) =>
+      urlsOf(upstream).map(({ url, at }) => ({ url, path: `upstreams[${i}].${at}` })),
+    ),
+    ...portalUrls(config),
+  ];
   return urls.flatMap(({ url, path }) => {
     const leads = upstreamAddress(url);
     if ("path" in leads) return [];

@@ -47,4 +47,8 @@ const matches = ({ rule, path, below }: ReadRule, read: string): boolean =>
   read === path || (rule.match === "segment" && read.startsWith(below));
 
 /** Servers differ in case, and in the slash at the end. */
-const folded = (path: string): string => path.toLowerCase().replace(/\/+$/, "");
+function folded(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === "/") end -= 1;
+  return path.slice(0, end).toLowerCase();
+}

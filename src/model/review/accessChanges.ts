@@ -15,6 +15,14 @@ export function accessChanges(
   const change = { place: `${is.place}.access`, old: said(from), new: said(to) };
   if (without(admitted(to), admitted(from)).length > 0) return [{ id: "access.opened", ...change }];
   if (from?.basic !== undefined && to?.basic === undefined) return [{ id: "access.opened", ...change }];
+  if (from?.forwardAuth !== undefined && to?.forwardAuth === undefined)
+    return [{ id: "access.opened", ...change }];
+  const portal = from?.forwardAuth;
+  const isOtherPortal = portal !== undefined && to?.forwardAuth?.url !== portal.url;
+  const bypasses =
+    portal !== undefined && to!.forwardAuth!.bypass.some((one) => !portal.bypass.includes(one));
+  if (bypasses) return [{ id: "access.opened", ...change }];
+  if (isOtherPortal) return [{ id: "access.opened", ...change, level: "warning" }];
   const users = from?.basic?.usersFile;
   const isOther = users !== undefined && to?.basic?.usersFile !== users;
   if (isOther) return [{ id: "access.opened", ...change, level: "warning" }];
@@ -23,19 +31,27 @@ export function accessChanges(
     return [{ id: "access.opened", ...change, ...(to?.denyFile === undefined ? {} : { level: "warning" }) }];
   return without(admitted(from), admitted(to)).length > 0 ||
     to?.denyFile !== file ||
-    to?.basic?.usersFile !== users
+    to?.basic?.usersFile !== users ||
+    asksMore(portal, to?.forwardAuth)
     ? [{ id: "access.closed", ...change }]
     : [];
 }
 
+/** Whether a portal is asked now, or for more. */
+const asksMore = (from: AccessPolicyConfig["forwardAuth"], to: AccessPolicyConfig["forwardAuth"]): boolean =>
+  to !== undefined && (from === undefined || from.bypass.some((one) => !to.bypass.includes(one)));
+
 const policyOf = ({ accessPolicies = {} }: ProxyConfig, { route }: WayIn): AccessPolicyConfig | undefined =>
   route.access === undefined ? undefined : accessPolicies[route.access];
 
-function said({ allow, deny, denyFile, basic }: Partial<AccessPolicyConfig> = {}): string {
+function said({ allow, deny, denyFile, basic, forwardAuth }: Partial<AccessPolicyConfig> = {}): string {
   const others = [...(deny ?? []), ...(denyFile === undefined ? [] : [`those in ${denyFile}`])];
   const user = basic === undefined ? "" : `, with a password of ${basic.usersFile}`;
   const who = allow?.join(" and ") ?? "everyone";
-  return `${who}${others.length === 0 ? "" : `, but not ${others.join(" and ")}`}${user}`;
+  const bypass = forwardAuth?.bypass ?? [];
+  const but = bypass.length === 0 ? "" : ` (but not for ${bypass.join(" and ")})`;
+  const portal = forwardAuth === undefined ? "" : `, signed on at ${forwardAuth.url}${but}`;
+  return `${who}${others.length === 0 ? "" : `, but not ${others.join(" and ")}`}${user}${portal}`;
 }
 
 /** First and last address, as numbers of 128 bits: addresses of IPv4 are the mapped ones. */

@@ -154,9 +154,9 @@ function serverFindings(
 
 /** Whether strangers may send requests to a route. */
 function isOpen({ accessPolicies = {} }: ProxyConfig, { access }: RouteConfig): boolean {
-  const { allow, basic } = (access === undefined ? undefined : accessPolicies[access]) ?? {};
+  const { allow, basic, forwardAuth } = (access === undefined ? undefined : accessPolicies[access]) ?? {};
   const admitsAll = allow === undefined || allow.some((range) => everyoneIn(range) !== undefined);
-  return admitsAll && basic === undefined;
+  return admitsAll && basic === undefined && forwardAuth === undefined;
 }
 
 /** Browsers heed the field for names only, and over https without an error of the certificate (RFC 6797, 8.1). */

@@ -131,6 +131,20 @@ export const upstreamUrl = (description: string, example?: string) =>
     },
   ).meta(described(description, example));
 
+/** The URL that a portal for signing on is asked at. */
+export const portalUrl = (description: string, example?: string) =>
+  text(
+    "config.bad-url",
+    "http://HOST:PORT/PATH or https://HOST:PORT/PATH, with the host in lower case, with or without a query",
+    {
+      pattern:
+        `^https?://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?` +
+        `(?:/[!"$-~]*)?$`,
+      never: `^https?://(?:[a-z0-9_.-]*\\.)?(?:undefined|null)(?:[.:/]|$)|^https?://[^/]*${LONG_LABEL_PATTERN}`,
+      lengthMax: 2_048,
+    },
+  ).meta(described(description, example));
+
 export const directoryUrl = (
   description: string,
   example?: string,

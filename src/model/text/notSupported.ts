@@ -53,13 +53,6 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     values: { "config.bad-route-path": /^[~^@]|[*$\\()|]/ },
   },
   {
-    what: "authentication by a subrequest",
-    instead:
-      "Let the application authenticate its users, use an authenticating proxy such as oauth2-proxy as the upstream, which " +
-      "forwards requests to the application, or ask for a password with `basic` of `access`.",
-    names: ["auth", "authRequest", "forwardAuth", "satisfy"],
-  },
-  {
     what: "access by country",
     instead: "Download the ranges of the countries, and name the file in `denyFile` of `access`.",
     names: ["geo", "geoip"],

@@ -61,7 +61,9 @@ export const PROBLEM_CODES = {
   "config.useless-limit": "Remove the limit, or set it on the route that leads to the application.",
   "config.limit-stops-uploads":
     "Raise the limit. On a route that takes no uploads, such as a login, set `requestBodyBytesMax` to at most 1048576.",
-  "config.access-without-rule": "Add `allow`, `deny`, `denyFile` or `basic`, or remove the policy.",
+  "config.access-without-rule":
+    "Add `allow`, `deny`, `denyFile`, `basic` or `forwardAuth`, or remove the policy.",
+  "config.two-log-ins": "Keep one of `basic` and `forwardAuth`.",
   "config.password-without-tls":
     "Serve the route over TLS only. If something in front of Portico ends TLS, name it in `trustedProxies`, or listen on a private address.",
   "config.everyone-allowed": "List the addresses of the administrators only.",

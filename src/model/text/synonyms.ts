@@ -118,6 +118,21 @@ export const SYNONYMS: readonly Synonym[] = [
     of: "a route",
     note: 'In a stack: `access: Access.basic({ usersFile: "/etc/portico/users" })` of a front end, a site or a route.',
   },
+  {
+    names: [
+      "forwardAuth",
+      "authRequest",
+      "auth",
+      "satisfy",
+      "externalAuth",
+      "authelia",
+      "authentik",
+      "oauth2Proxy",
+    ],
+    field: "access",
+    of: "a route",
+    note: 'In a stack: `access: Access.authelia({ url: "http://127.0.0.1:9091" })` of a front end, a site or a route.',
+  },
   { names: ["log", "logging", "logFormat"], field: "logs", of: "the proxy" },
   {
     names: ["anonymize", "anonymizeIp", "maskIp", "ipMask"],

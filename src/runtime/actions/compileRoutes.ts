@@ -7,12 +7,14 @@ import {
   type ProxyConfig,
   redirectsToSlash,
   type RouteConfig,
+  type ServerConfig,
   serverConfigsOf,
   type UpstreamConfig,
   withFileValues,
   withinRanges,
 } from "../../model/serving.js";
 import { BalancedProxyAction } from "./balancedProxy.js";
+import { Portals } from "./portals.js";
 import { ProxyAction } from "./proxy.js";
 import { RedirectAction, RespondAction } from "./fixedResponses.js";
 import { SlashRedirect } from "./slashRedirect.js";
@@ -89,19 +91,17 @@ export function compileRoutes(
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
   const warn = (message: string): void => logs.mainError.write("warn", message);
-  const upstreams = new Map(
-    config.upstreams.map((upstream) => [
-      upstream.name,
-      openUpstream(upstream, faults, warn, upstreamTls[upstream.name], cookieKey, counts),
-    ]),
-  );
-  const pools = (): readonly UpstreamPool[] =>
-    [...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one]));
+  const { upstreams, poolTo } = openUpstreams(config, faults, warn, counts, upstreamTls, cookieKey);
+  const portals = new Portals(config, poolTo);
+  const pools = (): readonly UpstreamPool[] => [
+    ...[...upstreams.values()].flatMap((one) => (one instanceof UpstreamServers ? one.pools : [one])),
+    ...portals.pools,
+  ];
   const routes = new Map<RouteConfig, RouteRuntime>();
   const guards = new AccessGuards(config, accessLists);
   const limits = new ClientLimits(config);
   const passwordGuards = new WorkerGuards(config, counts);
-  const access = new AccessSteps(accessUsers);
+  const access = new AccessSteps(accessUsers, portals.ask);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -145,17 +145,25 @@ export function compileRoutes(
   };
 }
 
-function openUpstream(
-  upstream: UpstreamConfig,
+/** The config's upstreams, and what opens a pool to another server. */
+function openUpstreams(
+  config: ProxyConfig,
   faults: Faults,
   warn: (message: string) => void,
-  tls: UpstreamTlsContents | undefined,
-  cookieKey: string,
   counts: WorkerCounts,
-): UpstreamPool | UpstreamServers {
-  if (hasSeveral(upstream)) return new UpstreamServers(upstream, faults, warn, tls, cookieKey, counts);
-  const server = serverConfigsOf(upstream)[0]!;
-  return new UpstreamPool(server, faults, warn, counts.upstream(upstream.name, server.url), tls);
+  upstreamTls: Readonly<Record<string, UpstreamTlsContents>>,
+  cookieKey: string,
+) {
+  const poolTo = (server: ServerConfig): UpstreamPool => {
+    const ofServer = counts.upstream(server.name, server.url);
+    return new UpstreamPool(server, faults, warn, ofServer, upstreamTls[server.name]);
+  };
+  const open = (upstream: UpstreamConfig): UpstreamPool | UpstreamServers =>
+    hasSeveral(upstream)
+      ? new UpstreamServers(upstream, faults, warn, upstreamTls[upstream.name], cookieKey, counts)
+      : poolTo(serverConfigsOf(upstream)[0]!);
+  const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, open(upstream)]));
+  return { upstreams, poolTo };
 }
 
 function applyOrders(upstream: UpstreamPool | UpstreamServers, orders: ServerOrders[string]): void {

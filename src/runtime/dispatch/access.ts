@@ -1,6 +1,7 @@
 import {
   type AccessRefusal,
   type AccessUsers,
+  type ErrorToken,
   basicCredentials,
   type BasicCredentials,
   verifiedUser,
@@ -9,15 +10,55 @@ import {
   refusalText,
 } from "../../model/serving.js";
 import { type ErrorOptions, respondFailure } from "./errorPages.js";
-import { type Exchange, type ExchangeHolder, type HeaderList, headerValue } from "../exchange/exchange.js";
+import {
+  type ErrorLevel,
+  type Exchange,
+  type ExchangeHolder,
+  type HeaderList,
+  headerValue,
+} from "../exchange/exchange.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import { Passwords, type PasswordWaiter } from "./passwords.js";
 
-/** Judges requests before a byte of their bodies is read, and before `100 Continue`: by addresses, then by users. */
+/** What a portal said about a request. */
+export interface PortalOutcomes {
+  /** It may come in, as far as this portal decides. */
+  admitted(): void;
+  /** The portal refused it: its response is for the client. */
+  refused(response: PortalResponse): void;
+  /** There is no response that counts: nobody comes in. */
+  failed(failure: PortalFailure): void;
+}
+
+export interface PortalResponse {
+  readonly status: number;
+  readonly reason: string;
+  readonly fields: HeaderList;
+  /** Empty if the portal sent none, or one that is too long. */
+  readonly body: Buffer;
+}
+
+export interface PortalFailure {
+  readonly status: 502 | 503;
+  readonly token: ErrorToken;
+  /** For the error log. */
+  readonly message: string;
+}
+
+/** Asks the portal of a policy about a request. One of the outcomes is called later, unless the client leaves before. */
+export type AskPortal = (exchange: Exchange, judge: PolicyJudge, outcomes: PortalOutcomes) => void;
+
+/**
+ * Judges requests before a byte of their bodies is read, and before `100 Continue`: by addresses, then by passwords, then by
+ * portals.
+ */
 export class AccessSteps {
   private readonly passwords: Passwords;
 
-  constructor(users: AccessUsers) {
+  constructor(
+    users: AccessUsers,
+    private readonly askPortal: AskPortal,
+  ) {
     this.passwords = new Passwords(users);
   }
 
@@ -41,9 +82,35 @@ export class AccessSteps {
     }
     if (!guard.asksForUser) return true;
     const judges = guard.asking(request.target, request.path);
-    if (judges.length === 0) return true;
-    const step = new UserStep(exchange, this.passwords, judges, () => admitted(exchange));
-    return step.begin();
+    const asking = judges.filter(({ policy }) => policy.forwardAuth !== undefined);
+    const basics = judges.filter(({ policy }) => policy.basic !== undefined);
+    const goOn = (): void => {
+      if (this.asksNone(exchange, asking, admitted)) admitted(exchange);
+    };
+    if (basics.length > 0 && !new UserStep(exchange, this.passwords, basics, goOn).begin()) return false;
+    return this.asksNone(exchange, asking, admitted);
+  }
+
+  /** Asks portals one after the other. @returns whether there is none: the request may come in at once */
+  private asksNone<E extends Exchange>(
+    exchange: E,
+    [judge, ...others]: readonly PolicyJudge[],
+    admitted: (exchange: E) => void,
+  ): boolean {
+    if (judge === undefined) return true;
+    const outcomes = {
+      admitted: () => {
+        if (this.asksNone(exchange, others, admitted)) admitted(exchange);
+      },
+      refused: (response: PortalResponse) => passOn(exchange, judge, response),
+      failed: ({ status, token, message }: PortalFailure) => {
+        const refusal = { policy: judge.name, by: "forwardAuth", refusal: status } as const;
+        log(exchange, refusal, "error", message);
+        respondFailure(exchange, token, status, status === 503 ? LATER : undefined);
+      },
+    };
+    this.askPortal(exchange, judge, outcomes);
+    return false;
   }
 }
 
@@ -136,18 +203,38 @@ class UserStep implements ExchangeHolder, PasswordWaiter, Guarded {
   }
 }
 
+/** The client gets the portal's response: most often the way to it, or what to send. */
+function passOn(exchange: Exchange, { name }: PolicyJudge, response: PortalResponse): void {
+  const { status, reason, fields, body } = response;
+  const asksToSignOn = status < 400 || status === 401;
+  const message = asksToSignOn ? "the client has not signed on" : `the portal responded with ${status}`;
+  log(
+    exchange,
+    { policy: name, by: "forwardAuth", refusal: status },
+    asksToSignOn ? "info" : "error",
+    message,
+  );
+  exchange.sendHead(status, reason, fields, body.length);
+  if (body.length > 0 && exchange.request.method !== "HEAD") exchange.sendData(body);
+  exchange.end();
+}
+
 const LATER: { readonly headers: HeaderList } = { headers: ["Retry-After", "5"] };
+
+function log(exchange: Exchange, refusal: AccessRefusal, level: ErrorLevel, message: string): void {
+  exchange.accessRefusal = refusal;
+  exchange.route?.errorLog.write(level, `access="${refusalText(refusal)}": ${message}`, exchange);
+}
 
 function refuse(
   exchange: Exchange,
   refusal: AccessRefusal,
-  level: "crit" | "error" | "info",
+  level: ErrorLevel,
   message: string,
   options?: ErrorOptions,
 ): void {
   const { refusal: response } = refusal;
-  exchange.accessRefusal = refusal;
-  exchange.route?.errorLog.write(level, `access="${refusalText(refusal)}": ${message}`, exchange);
+  log(exchange, refusal, level, message);
   if (response === "close") {
     exchange.errorToken = "http_request_denied";
     return exchange.abort();

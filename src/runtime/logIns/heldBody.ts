@@ -12,7 +12,7 @@ const NOTHING = Buffer.alloc(0);
  * come.
  */
 export class HeldBody implements BodySink, ExchangeHolder {
-  /** One block: a piece of one byte costs no object. */
+  /** The body so far, in one block: a piece of one byte costs no object. */
   private held = NOTHING;
   private bytes = 0;
   private ended = false;

@@ -6,7 +6,7 @@ import {
   refusalStatus,
   type RouteConfig,
 } from "../../../model/index.js";
-import { type Expectation, status } from "./expectation.js";
+import { type Expectation, serves, status } from "./expectation.js";
 
 /** A row of expected responses, as far as it matters here. */
 interface ProbeRow {
@@ -16,8 +16,9 @@ interface ProbeRow {
 }
 
 /**
- * Probes come from the host itself, and name no user. Where an access policy does not let them in, the refusal is the expected response;
- * a connection that is closed is none, so that nothing is asked there.
+ * Probes come from the host itself, and name no user. Where an access policy does not let them in, the refusal is the expected
+ * response; a connection that is closed is none, so that nothing is asked there. What a portal responds to a stranger is its
+ * own, but it has to respond.
  */
 export function withRefusals<R extends ProbeRow>(config: ProxyConfig, rows: readonly R[]): R[] {
   const guards = new AccessGuards(config);
@@ -26,8 +27,10 @@ export function withRefusals<R extends ProbeRow>(config: ProxyConfig, rows: read
     const path = normalisePath(request.path);
     if (route === undefined || path === undefined) return [row];
     // A connection to an own address comes from that address.
-    const refusal = guards.of(route)?.refusalOfUnknown(request.address, request.path, path);
-    if (refusal === undefined) return [row];
+    const guard = guards.of(route);
+    const refusal = guard?.refusalOfUnknown(request.address, request.path, path);
+    if (refusal === undefined)
+      return [guard?.asking(request.path, path).length ? { ...row, expected: [serves()] } : row];
     const expected = refusalStatus(refusal);
     return expected === NO_RESPONSE ? [] : [{ ...row, expected: [status(expected)] }];
   });
