@@ -15,6 +15,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   delivery: 'Delivery.local({ root: "out" })',
   deployKey: 'new TerraformVariable(this, "deployKey", { sensitive: true })',
   files: 'new FrontEnd(this, "files", { ...props, proxy: { trustedProxies: ["10.0.0.0/16"] } })',
+  front: 'new FrontEnd(this, "front", { host, mode: Mode.tls() })',
   host: 'new Host(this, "host", { address: "192.0.2.10", publicName: "files.example.org", delivery })',
   hostKey: `"ecdsa-sha2-nistp256 ${HOST_KEY}"`,
   https: 'proxy.addListener("https", { port: 443, tls })',
@@ -81,7 +82,7 @@ function program(page: string, block: string): string {
   const exported = Object.keys(portico).filter((name) => new RegExp(`\\b${name}\\b`).test(code));
   const missing = exported.filter((name) => !imports.join("").includes(name));
   return `
-import { App, TerraformOutput, TerraformStack, TerraformVariable } from "cdktf";
+import { App, Aspects, TerraformOutput, TerraformStack, TerraformVariable } from "cdktf";
 import type { Construct } from "constructs";
 import { ${missing.join(", ")} } from "cdktf-portico";
 ${imports.join("")}

@@ -134,9 +134,9 @@ export interface LogIn {
   /** Fields of the body or the query that differ from one attempt to the next, such as tokens against forgery. */
   readonly changing?: readonly string[];
   /** Field of the body with the account's name. */
-  readonly account?: string;
+  readonly accountField?: string;
   /** Field of the body with the password. */
-  readonly password?: string;
+  readonly passwordField?: string;
   /** Statuses of the response to a wrong secret. If the login form is shown again with an error, 200. */
   readonly failed: readonly number[];
   /** A form with this field, and none with a password, renews a session, and is no log-in. */

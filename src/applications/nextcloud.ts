@@ -101,7 +101,7 @@ const pagesWithSecrets = (at: string): readonly LogIn[] => [
   {
     ...{ method: "POST", path: `${at}/login`, secret: "body" },
     changing: ["requesttoken", "timezone", "timezone_offset", "redirect_url", "direct", "clear"],
-    ...{ account: "user", password: "password", failed: [303], failedLocation: "/login" },
+    ...{ accountField: "user", passwordField: "password", failed: [303], failedLocation: "/login" },
   },
   ...["totp", "backup_codes"].map((provider): LogIn => {
     const failedLocation = `/login/challenge/${provider}`;

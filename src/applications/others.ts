@@ -99,7 +99,7 @@ export const immich = (): OneServer =>
         logIns: [
           {
             ...{ method: "POST", path: "/api/auth/login", secret: "body" },
-            ...{ account: "email", password: "password", failed: [401] },
+            ...{ accountField: "email", passwordField: "password", failed: [401] },
           },
         ],
       },
@@ -173,7 +173,7 @@ const vaultwardenServer = (directory: string): OneServer =>
         logIns: [
           {
             ...{ method: "POST", path: "/identity/connect/token", secret: "body" },
-            ...{ account: "username", password: "password", failed: [400] },
+            ...{ accountField: "username", passwordField: "password", failed: [400] },
             renewal: { field: "grant_type", value: "refresh_token" },
           },
           { method: "POST", path: "/admin", secret: "body", failed: [401] },
@@ -234,7 +234,7 @@ export const gitea = ({ settingsFile = "/etc/gitea/app.ini" }: GiteaOptions = {}
         logIns: [
           {
             ...{ method: "POST", path: "/user/login", secret: "body", changing: ["_csrf"] },
-            ...{ account: "user_name", password: "password", failed: [200] },
+            ...{ accountField: "user_name", passwordField: "password", failed: [200] },
           },
           { method: "POST", path: "/user/two_factor", secret: "body", changing: ["_csrf"], failed: [200] },
           {

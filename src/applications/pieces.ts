@@ -178,10 +178,10 @@ export const SYNC_MAINTENANCE = {
 export const seahubLogIns = (web: string): readonly LogIn[] => [
   {
     ...{ method: "POST", path: `${web}/accounts/login/`, secret: "body", changing: ["csrfmiddlewaretoken"] },
-    ...{ account: "login", password: "password", failed: [200] },
+    ...{ accountField: "login", passwordField: "password", failed: [200] },
   },
   {
     ...{ method: "POST", path: `${web}/api2/auth-token/`, secret: "body" },
-    ...{ account: "username", password: "password", failed: [400, 403] },
+    ...{ accountField: "username", passwordField: "password", failed: [400, 403] },
   },
 ];

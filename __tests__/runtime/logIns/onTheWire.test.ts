@@ -66,7 +66,7 @@ beforeAll(async () => {
           logIns: [
             {
               ...{ method: "POST", path: "/login", secret: "body", changing: ["token"] },
-              ...{ account: "user", password: "password", failed: [303], failedLocation: "/login" },
+              ...{ accountField: "user", passwordField: "password", failed: [303], failedLocation: "/login" },
             },
             { method: "POST", path: "/api/login", secret: "body", changing: ["state"], failed: [401] },
             { method: "POST", path: "/broken", secret: "body", failed: [401] },

@@ -37,7 +37,7 @@ export class SecurityReview implements IAspect {
     this.failing = { never: [], error: ["error"] as const, warning: ["error", "warning"] as const }[failOn];
   }
 
-  /** @internal Called by cdktf. */
+  /** Reviews a proxy; cdktf calls this for each construct of the scope. */
   visit(node: IConstruct): void {
     if (!(node instanceof ReverseProxyBase) || this.reviewed.has(node)) return;
     this.reviewed.add(node);

@@ -86,12 +86,12 @@ const logIn = z.strictObject({
     .describe(
       "Fields of the body or the query that differ from one attempt to the next: tokens against forgery.",
     ),
-  account: fieldName.optional().meta({
+  accountField: fieldName.optional().meta({
     description:
-      "Field of the body with the account's name. With `password`, one password that is tried for many accounts counts for more.",
+      "Field of the body with the account's name. With `passwordField`, one password that is tried for many accounts counts for more.",
     examples: ["user"],
   }),
-  password: fieldName
+  passwordField: fieldName
     .optional()
     .meta({ description: "Field of the body with the password.", examples: ["password"] }),
   failed: z

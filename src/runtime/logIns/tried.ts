@@ -41,7 +41,7 @@ export class SecretHashes {
     // The path of a shared link is its account.
     const parts = ["body", path, ...withoutFields(query, rule.changing), "", rest];
     const valueOf = (field?: string) => (field === undefined ? undefined : values?.(field));
-    return this.tried(parts, valueOf(rule.account), valueOf(rule.password));
+    return this.tried(parts, valueOf(rule.accountField), valueOf(rule.passwordField));
   }
 
   /** A body that is too long to be kept is another secret each time: its end may be one. */
