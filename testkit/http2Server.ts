@@ -157,7 +157,13 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
       });
     }
   }
-  return new Dispatcher(config, routes, logs.mainAccess, serving.counts, new AccessSteps({}, () => undefined));
+  return new Dispatcher(
+    config,
+    routes,
+    logs.mainAccess,
+    serving.counts,
+    new AccessSteps({}, () => undefined),
+  );
 }
 
 /** Responds with a whole body at once. */
