@@ -112,7 +112,7 @@ export class TestCa {
       retryAfter: { authz: seconds, order: seconds },
       externalAccountBindingRequired: externalKeys !== undefined,
       externalAccountMACKeys: externalKeys ?? {},
-      profiles,
+      ...(profiles === undefined ? {} : { profiles }),
     });
     const args = ["-config", config, "-dnsserver", `127.0.0.1:${dnsPort}`];
     const env = { ...process.env, ...PEBBLE_ENVIRONMENT, PEBBLE_WFE_NONCEREJECT: String(badNonces) };
