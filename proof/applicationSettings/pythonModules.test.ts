@@ -244,8 +244,10 @@ const isIterable = (value: unknown): boolean =>
 const elements = (value: unknown): readonly string[] => (Array.isArray(value) ? (value as string[]) : []);
 
 function differenceOf(old: Names, now: Names): string | undefined {
+  // An element may be a list.
+  const kept = new Set(elements(now[ORIGINS]).map((origin) => JSON.stringify(origin)));
   const isKept = [...elements(old[ORIGINS]), ...elements(ITEMS[ORIGINS])].every((origin) =>
-    elements(now[ORIGINS]).includes(origin),
+    kept.has(JSON.stringify(origin)),
   );
   if (!isKept) return ORIGINS;
   const wanted: Names = { ...old, ...ITEMS, [ORIGINS]: now[ORIGINS] };

@@ -87,7 +87,7 @@ test("an option without a text of its own has that of its field, with its remark
     params: [],
   });
   expect(idle).toMatchObject({ text: expect.stringMatching(/^How long/) });
-  expect(idle).not.toHaveProperty("byDefault");
+  expect(idle).toMatchObject({ byDefault: undefined });
   expect(problemsOf(source)).toEqual(["UpstreamProps.headBytesMax says `@default 1`, the schema 65536"]);
 });
 
