@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scryptSync } from "node:crypto";
 import { hashText, type Users } from "../../src/model/serving.js";
+import { statusesOver } from "../../testkit/bothProtocols.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 import { loopback, oneServer } from "../../testkit/oneServer.js";
@@ -89,14 +90,8 @@ const head = (target: string, lines: readonly string[] = []): string =>
 
 const CLOSE = "Connection: close";
 
-async function statuses(target: string, authorization?: string): Promise<readonly number[]> {
-  const lines = authorization === undefined ? [CLOSE] : [`Authorization: ${authorization}`, CLOSE];
-  const plain = await exchange(front.plainPort, head(target, lines));
-  const session = connectHttp2(front.securePort);
-  const framed = await ask(session, { ":path": target, ...(authorization && { authorization }) });
-  session.destroy();
-  return [plain.status, framed.status];
-}
+const statuses = (target: string, authorization?: string): Promise<readonly number[]> =>
+  statusesOver(front, target, authorization === undefined ? {} : { authorization });
 
 test.each<[string, string | undefined, number]>([
   ["nothing", undefined, 401],

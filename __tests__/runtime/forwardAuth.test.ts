@@ -1,5 +1,6 @@
 import { scryptSync } from "node:crypto";
 import { hashText } from "../../src/model/serving.js";
+import { statusesOver } from "../../testkit/bothProtocols.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
 import { connectTo, exchange, RawUpstream } from "../../testkit/peers.js";
@@ -145,14 +146,8 @@ const head = (target: string, lines: readonly string[] = [], method = "GET"): st
 const CLOSE = "Connection: close";
 const ALICE = "Cookie: session=alice";
 
-async function statuses(target: string, cookie?: string): Promise<readonly number[]> {
-  const lines = cookie === undefined ? [CLOSE] : [`Cookie: ${cookie}`, CLOSE];
-  const plain = await exchange(front.plainPort, head(target, lines));
-  const session = connectHttp2(front.securePort);
-  const framed = await ask(session, { ":path": target, ...(cookie && { cookie }) });
-  session.destroy();
-  return [plain.status, framed.status];
-}
+const statuses = (target: string, cookie?: string): Promise<readonly number[]> =>
+  statusesOver(front, target, cookie === undefined ? {} : { cookie });
 
 test.each<[string, string, string | undefined, number, number]>([
   ["a session", "/closed", "session=alice", 200, 1],

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
 import { type EveryProtocol, startEveryProtocol } from "../../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../../testkit/http2Session.js";
@@ -74,6 +74,7 @@ beforeAll(async () => {
               ...{ method: "POST", path: "/token", secret: "body", failed: [400] },
               renewal: { field: "grant_type", value: "refresh_token" },
             },
+            { path: "/socket", secret: "body", failed: [401] },
             { path: "/dav", match: "segment", secret: "authorization", failed: [401] },
           ],
         },
@@ -242,6 +243,23 @@ test("a body in pieces, after 100 Continue, is held until its secret is known", 
   await peer.receives(/303 See Other/);
   expect(bodies).toEqual([body]);
   peer.socket.destroy();
+});
+
+test("what may be a log-in by any method holds no tunnel, whose bytes end with it", async () => {
+  const upgraded = once(application, "upgrade") as Promise<[IncomingMessage, Socket]>;
+  const session = connectHttp2(front.securePort);
+  await once(session, "remoteSettings");
+  const tunnel = { ":method": "CONNECT", ":protocol": "websocket", ":authority": "app.example" };
+  const stream = session.request({ ...tunnel, ":path": "/socket" }, { endStream: false });
+  const [, socket] = await upgraded;
+  socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  const [response] = (await once(stream, "response")) as [{ ":status": number }];
+  expect(response[":status"]).toBe(200);
+  stream.write("ping");
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  expect(chunk.toString()).toBe("ping");
+  session.destroy();
+  socket.destroy();
 });
 
 test("a response that tells nothing about the secret does not count", async () => {

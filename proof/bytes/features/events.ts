@@ -7,6 +7,7 @@ import { HOST } from "../clients.js";
 import { FAILS } from "../upstreams.js";
 import type { PlannedEvent } from "./scene.js";
 import type { Stage } from "./stage.js";
+import { AT_HOME } from "./table.js";
 
 /** When something was so. Times are those of `performance.now`. */
 export interface Happening {
@@ -47,7 +48,7 @@ const PLAYS: Readonly<Record<PlannedEvent["kind"], Play>> = {
     const may503 = (): boolean =>
       stage.scene.features.includes("maintenance") || stage.servers.some(({ isUp }) => !isUp);
     const fail = async (id: string): Promise<void> => {
-      const head = `GET /web/${id} HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`;
+      const head = `GET /web/${id} HTTP/1.1\r\nHost: ${HOST}\r\nX-Forwarded-For: ${AT_HOME}\r\nConnection: close\r\n\r\n`;
       const may503Before = may503();
       const { status } = await exchange(stage.frontEnd.plainPort, head);
       const times = stage.asked.filter((one) => one === id).length;

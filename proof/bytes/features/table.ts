@@ -34,7 +34,7 @@ interface Feature {
 
 export const FEATURE_NAMES = [
   ...(["hold", "several", "sticky", "quiesce", "maintenance", "errorPages", "precompressed"] as const),
-  ...(["rewrite", "https", "unix", "unanswered", "reload", "upgrade", "access"] as const),
+  ...(["rewrite", "https", "unix", "unanswered", "reload", "upgrade", "access", "guard"] as const),
 ] as const;
 export type FeatureName = (typeof FEATURE_NAMES)[number];
 
@@ -80,6 +80,19 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       config: { trustedProxies: ["127.0.0.1"], accessPolicies: { home: { allow: [`${AT_HOME}/32`] } } },
       proxied: { access: "home" },
       files: { access: "home" },
+    }),
+  },
+  // Each request may try a secret, and none is wrong: bodies are held, or pass as they are too long, and nothing is refused.
+  guard: {
+    parts: () => ({
+      config: {
+        trustedProxies: ["127.0.0.1"],
+        passwordGuards: { all: { wrongSecretsMax: 40, slowAfter: 40 } },
+      },
+      server: {
+        passwordGuard: "all",
+        logIns: [{ path: "/web", match: "segment", secret: "body", failed: [418] }],
+      },
     }),
   },
 };

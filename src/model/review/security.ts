@@ -46,10 +46,12 @@ export function securityFindings(
   config: ProxyConfig,
   isSelfSigned: IsSelfSigned,
 ): readonly SecurityFinding[] {
-  const servers = config.virtualServers.map((server, i) => ({ server, place: `virtualServers[${i}]` }));
+  const router = new Router(config);
   const found = [
     ...config.listeners.flatMap((listener, i) => listenerFindings(config, listener, i, isSelfSigned)),
-    ...servers.flatMap(({ server, place }) => serverFindings(config, server, place, isSelfSigned)),
+    ...config.virtualServers.flatMap((server, i) =>
+      serverFindings(config, router, server, `virtualServers[${i}]`, isSelfSigned),
+    ),
   ];
   const { acceptedRisks } = config;
   const accepting = (finding: SecurityFinding) => acceptedRisks.find((risk) => isFor(risk, finding));
@@ -117,6 +119,7 @@ const leadsToApplication = ({ action }: RouteConfig): boolean => action.type ===
 
 function serverFindings(
   config: ProxyConfig,
+  router: Router,
   server: VirtualServerConfig,
   place: string,
   isSelfSigned: IsSelfSigned,
@@ -127,7 +130,6 @@ function serverFindings(
   if (outside.length === 0) return [];
   const at = siteOf(server);
   const { privatePaths = [], logIns = [], passwordGuard } = server;
-  const router = new Router(config);
   const openTo = (path: string): RouteConfig | undefined => {
     const route = router.route(server, path);
     return route !== undefined && leadsToApplication(route) && isOpen(config, route) ? route : undefined;

@@ -70,7 +70,7 @@ export class Passwords {
     const id = this.idOf(file, user, password);
     let job = this.jobs.get(id);
     if (job === undefined) {
-      const client = clientNetwork(address);
+      const client = clientNetwork(address, CLIENT_PREFIX);
       const number = this.ofClient.get(client) ?? 0;
       if (number >= OF_CLIENT_MAX) return "client";
       if (this.waiting.length >= WAITING_MAX) return "all";
@@ -162,6 +162,8 @@ const RUNNING_MAX = 2;
 const MEMORY_KIB_MAX = 64 * 1024;
 const WAITING_MAX = 64;
 const OF_CLIENT_MAX = 4;
+/** A provider gives each customer at least such an IPv6 network. */
+const CLIENT_PREFIX = 64;
 /** A megabyte of each kind. */
 const RESULTS_MAX = 4_096;
 

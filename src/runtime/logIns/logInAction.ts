@@ -48,7 +48,8 @@ export class LogInAction implements RouteAction {
     const tried = inHead && hashes.ofAuthorization(exchange.request);
     const attempts = tried === undefined ? [] : [{ rule: inHead!, tried }];
     if (attempts.some((one) => this.refuses(exchange, one))) return;
-    if (inBody === undefined) return this.pass(exchange, attempts);
+    // What follows CONNECT is a tunnel (RFC 8441), and ends with the exchange.
+    if (inBody === undefined || exchange.request.method === "CONNECT") return this.pass(exchange, attempts);
     new HeldBody(exchange, (body) => {
       const { request } = exchange;
       const tried = body === undefined ? hashes.unknown() : hashes.ofBody(request, body, inBody);
