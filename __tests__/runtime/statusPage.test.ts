@@ -275,6 +275,12 @@ test.each<[names: string[], shown: string, of: string]>([
     `warn: The certificate of ${of} is a temporary one, which browsers do not trust`,
   ]);
   expect(statusText(overview)).toMatch(/ R11 \(temporary\)\n/);
+  // No client connects to this host as long as another one has the address.
+  const waiting = { ...overview, certificates: [{ ...temporary, waitsFor: "192.0.2.9" }] };
+  expect(statusPage(waiting, LINKS)).toContain(
+    "; the host with the address 192.0.2.9 asks for certificates<",
+  );
+  expect(said(waiting)).toEqual([]);
 });
 
 test.each([

@@ -105,6 +105,14 @@ test("a certificate that is issued is in order; one that expired, or is not rene
   expect(rowsOf(certificate(issued))["acme-certificates"]).toMatchObject({ status: "ok" });
   const late = certificate({ ...issued, lastError: failure("rateLimited") });
   expect(rowsOf(late)["acme-certificates"]).toMatchObject({ status: "explained", because: "acme-limit" });
+  const unrenewed = { cause: "a certificate ends soon, and was not renewed" };
+  const ends = (days: number) =>
+    rowsOf(certificate({ ...issued, notBefore: NOW - 80 * DAY, notAfter: NOW + days * DAY }))[
+      "acme-certificates"
+    ];
+  expect(ends(10)).toMatchObject({ ...unrenewed, status: "warning" });
+  // The status page and notifications call the last days an error, too.
+  expect(ends(2)).toMatchObject({ ...unrenewed, status: "failed" });
   const expired = certificate({ ...issued, notAfter: NOW - DAY });
   expect(rowsOf(expired)["acme-certificates"]).toMatchObject({ status: "failed" });
   // Those of files have rows of their own.

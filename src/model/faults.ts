@@ -42,6 +42,8 @@ interface CertificateFacts {
   readonly end: CertificateEnd;
   /** Why it was not renewed. */
   readonly problem?: { readonly message: string; readonly fix: string };
+  /** Address of the host that asks the authority: no client reaches a host without that address. */
+  readonly waitsFor?: string;
 }
 
 interface EventFacts {
@@ -132,7 +134,7 @@ export const FAULTS: readonly FaultKind[] = [
   {
     name: "certificate-temporary",
     find: certificates(
-      ({ problem }) => problem === undefined,
+      ({ problem, waitsFor }) => problem === undefined && waitsFor === undefined,
       (of) => ({ level: "warn", text: `${of} is a temporary one, which browsers do not trust` }),
       true,
     ),

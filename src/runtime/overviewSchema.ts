@@ -77,6 +77,8 @@ const CERTIFICATE = z.object({
   end: z.enum(["ended", "last", "soon", "later"]),
   /** Why it was not renewed. */
   problem: z.object({ message: TEXT, fix: TEXT }).optional(),
+  /** Address of the host that asks the authority, if this host does not have the address now. */
+  waitsFor: TEXT.optional(),
 });
 
 const EVENT = z.object({

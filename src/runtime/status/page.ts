@@ -293,8 +293,9 @@ function certificatesTable(certificates: readonly OverviewCertificate[]): Markup
       daysLeft,
       end,
       problem,
+      waitsFor,
     }) => markup`<tr data-key="${names.join(" ")} ${listeners.join(" ")}">
-<th scope="row"${isLong(`${names.join(" ")} ${problem?.message}`) && LONG}>${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX && ` and ${names.length - NAMES_MAX} more`}<span class="sub">${source === "temporary" ? "temporary, by " : "by "}${issuer}</span>${problem !== undefined && markup`<span class="sub why">${problem.message}. ${problem.fix}</span>`}</th>
+<th scope="row"${isLong(`${names.join(" ")} ${problem?.message}`) && LONG}>${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX && ` and ${names.length - NAMES_MAX} more`}<span class="sub">${source === "temporary" ? "temporary, by " : "by "}${issuer}${waitsFor !== undefined && `; the host with the address ${waitsFor} asks for certificates`}</span>${problem !== undefined && markup`<span class="sub why">${problem.message}. ${problem.fix}</span>`}</th>
 <td><span class="state ${problem !== undefined && end === "later" ? "warn" : ENDS[end]}">${daysLeft < 0 ? "ended" : "ends"} ${daysText(daysLeft)}</span><span class="sub"><time datetime="${new Date(notAfter).toISOString()}">${timeText(notAfter).slice(0, 10)}</time></span></td>
 </tr>`,
   );

@@ -1,9 +1,14 @@
-import { certificateEnd, type CertificateLife } from "../../../model/net/certificateEnd.js";
+import { faultsOf } from "../../../model/faults.js";
 import type { EngineRow } from "../../../model/index.js";
 import type { AcmeFailure } from "../../../runtime/acme/acmeHost.js";
-import type { ListedCertificate } from "../../../runtime/supervisor/control/certificateList.js";
+import {
+  certificateState,
+  type ListedCertificate,
+} from "../../../runtime/supervisor/control/certificateList.js";
 import type { Evidence } from "../evidence.js";
 import { explained, failure, ok, type Question, type Verdict, warning } from "../verdict.js";
+
+const ISSUED = "acme-certificates" satisfies EngineRow;
 
 /**
  * Questions about certificates by ACME, asked only where a config has some. Each kind of failure has its own row; the
@@ -60,13 +65,11 @@ export const CERTIFICATE_QUESTIONS: readonly Question<EngineRow>[] = [
     "the certificate authority cannot connect to this host",
   ),
   {
-    id: "acme-certificates",
+    id: ISSUED,
     title: "Every certificate by ACME is issued, and renewed in time",
     ask: ({ certificates = [] }, failed) => askIssued(certificates, failed),
   },
 ];
-
-const nears = (life: CertificateLife, now: number): boolean => certificateEnd(life, now) !== "later";
 
 /** A row about the last failures. */
 function kind(id: EngineRow, title: string, codes: readonly string[], cause: string): Question<EngineRow> {
@@ -83,18 +86,20 @@ function kind(id: EngineRow, title: string, codes: readonly string[], cause: str
 function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlySet<string>): Verdict {
   const acme = certificates.filter(({ source }) => source !== "files");
   const now = Date.now();
-  const lacking = acme.filter(
-    ({ source, lastError, waitsFor, ...one }) =>
-      (source === "temporary" ? waitsFor === undefined : nears(one, now)) || lastError !== undefined,
+  const faults = acme.map((one) =>
+    faultsOf({ certificates: [certificateState(one, now)] }, ({ doctor }) => doctor === ISSUED),
   );
+  const lacking = acme.filter((_, i) => faults[i]!.length > 0);
   if (lacking.length === 0) return ok(...acme.map(described));
   const seen = lacking.map(described);
   const cause = CERTIFICATE_QUESTIONS.find(({ id }) => failed.has(id));
   if (cause !== undefined) return explained(cause.id, ...seen);
   const failures = lacking.flatMap(({ lastError }) => lastError ?? []);
   if (failures.length > 0) return failure(failures[0]!.message, seen, fixText(failures));
-  if (lacking.every(({ source, notAfter }) => source !== "temporary" && notAfter >= now))
-    return warning("a certificate ends soon, and was not renewed", seen, "portico certificates renew");
+  if (lacking.every(({ source, notAfter }) => source !== "temporary" && notAfter >= now)) {
+    const judge = faults.flat().some(({ level }) => level === "error") ? failure : warning;
+    return judge("a certificate ends soon, and was not renewed", seen, "portico certificates renew");
+  }
   if (lacking.some(({ state }) => state === undefined))
     return failure(
       "the running proxy requests no certificate, because it has no directory to store the certificate in",

@@ -65,14 +65,14 @@ export function listCertificates(
 
 /** What a certificate's readers see of it. */
 export function certificateState(
-  { names, listeners, issuer, source, notBefore, notAfter, renewAt, lastError }: ListedCertificate,
+  { names, listeners, issuer, source, notBefore, notAfter, renewAt, lastError, waitsFor }: ListedCertificate,
   at: number,
   soonDays?: number,
 ): OverviewCertificate {
   const daysLeft = Math.floor((notAfter - at) / DAY_MS);
   const end = certificateEnd({ notBefore, notAfter, renewAt }, at, soonDays);
   const problem = lastError && { message: lastError.message, fix: lastError.fix };
-  return { names, listeners, issuer, source, notAfter, daysLeft, end, ...(problem && { problem }) };
+  return { names, listeners, issuer, source, notAfter, daysLeft, end, problem, waitsFor };
 }
 
 /** Subject alternative names, without their kinds. */
