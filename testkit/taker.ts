@@ -5,6 +5,7 @@ import type { UpstreamPool } from "../src/runtime/upstream/pool.js";
 
 /** Asks a pool for a connection, and keeps what it is told. */
 export class Taker implements ConnectionTaker {
+  readonly method = "GET";
   readonly exchange: ConnectionTaker["exchange"];
   heldSince: number | undefined = undefined;
   connection: UpstreamConnection | undefined;

@@ -50,6 +50,7 @@ const BODY_BYTES_MAX = 65_536;
 class PortalStep implements ConnectionTaker, ResponseReader {
   heldSince: number | undefined = undefined;
   readonly wantsList = true;
+  readonly method = "GET";
   readonly pieceBytesMax = BODY_BYTES_MAX;
   private readonly config: ForwardAuthConfig;
   private connection: UpstreamConnection | undefined = undefined;
@@ -92,7 +93,7 @@ class PortalStep implements ConnectionTaker, ResponseReader {
       // A log-in of a connection would be that of all whose requests the connection asks about.
       withheld: request.connectionLogin ? AUTHORIZATION : user?.dropped,
     });
-    connection.begin(this, "GET", head);
+    connection.begin(this, this.method, head);
     connection.finish();
   }
 

@@ -187,6 +187,10 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     return this.uploading;
   }
 
+  get method(): string {
+    return this.facts.method;
+  }
+
   protected begin(connection: UpstreamConnection): void {
     const { exchange } = this;
     const { bodyLength, lengthDeclared } = exchange.request;

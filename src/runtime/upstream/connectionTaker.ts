@@ -6,6 +6,8 @@ import type { UpstreamConnection } from "./upstreamConnection.js";
 /** Wants a connection to an upstream, for an exchange that it holds for. */
 export interface ConnectionTaker extends ExchangeHolder, Guarded, WaitingRequest {
   readonly exchange: Pick<Exchange, "client" | "hold" | "released">;
+  /** Method of the request that will be sent. */
+  readonly method: string;
   /** It has a connection, at once or when its turn has come, and again for a second attempt. */
   onConnection(connection: UpstreamConnection): void;
   /** There is no connection for it: it waits no longer. @param reason for the error log */

@@ -14,11 +14,13 @@ import { ClientShares, type ConnectionUser, type ShareTaker } from "./clientShar
 import type { ConnectionTaker } from "./connectionTaker.js";
 import { type KnownOutage, OutageRecord } from "./knownOutage.js";
 import { Outage, type ConnectRefusal } from "./outage.js";
+import type { Bodiless } from "../codec/http1/responseHead.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import { proxyHeaderFor } from "../listen/proxyHeader.js";
 import { SharedLookup } from "./sharedLookup.js";
 import { UpstreamConnection } from "./upstreamConnection.js";
 import { KeptConnections } from "./keptConnections.js";
+import { SilentConnections } from "./silentConnections.js";
 import { TlsToUpstream } from "./upstreamTls.js";
 
 /**
@@ -31,6 +33,8 @@ export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
   /** Idle ones on which a client logged in. */
   private readonly kept: KeptConnections<UpstreamConnection>;
+  /** Idle ones after a response without a body. */
+  private readonly silent: SilentConnections<UpstreamConnection>;
   private readonly all = new Set<UpstreamConnection>();
   private readonly stopSweeping: () => void;
   private readonly address: UpstreamAddress;
@@ -74,6 +78,7 @@ export class UpstreamPool {
     this.lookup = this.named ? new SharedLookup().lookup : undefined;
     this.shares = new ClientShares(config);
     this.kept = new KeptConnections(config.idleConnectionsMax);
+    this.silent = new SilentConnections(config.idleConnectionsMax);
     this.stopSweeping = sweepRegularly(this);
   }
 
@@ -85,7 +90,7 @@ export class UpstreamPool {
   /** How many there are by now: a part of the worker's holdings. */
   holdings(): { readonly connections: number; readonly inUse: number; readonly queued: number } {
     const connections = this.all.size;
-    const idle = this.idleConnections.length + this.kept.size;
+    const idle = this.idleConnections.length + this.kept.size + this.silent.size;
     return { connections, inUse: connections - idle, queued: this.shares.queued };
   }
 
@@ -181,6 +186,7 @@ export class UpstreamPool {
 
   sweep(now: number): void {
     for (const connection of this.all) guarded(connection, connection.sweep, now);
+    this.silent.sweep(now);
     this.shares.sweep(now, (taker, reason) => guarded(taker, taker.onBusy, reason));
     if (this.outage?.sweep(now) === true) this.refuseAll(this.outage);
     this.stopWhenOver();
@@ -196,8 +202,10 @@ export class UpstreamPool {
    *
    * - the client that its PROXY header named: not used again
    * - a log-in that belongs to the connection (`keptConnections.ts`): used again by the same client connection only
-   * - a response that may still come: after HEAD, 204 and 304 (`ParsedResponse.keepAlive`), after bytes of no response,
-   *   and after a response or a request that is not complete (`UpstreamConnection.complete`)
+   * - a body that may still come, after HEAD, 204 and 304 (`silentConnections.ts`): used again by the same client
+   *   connection only, where the server is known to send none
+   * - a response that may still come, after bytes of no response, and after a response or a request that is not complete
+   *   (`UpstreamConnection.complete`): not used again
    * - another protocol, after an upgrade: a tunnel is never idle
    *
    * @returns whether it will be used again; if not, the caller closes it
@@ -211,11 +219,13 @@ export class UpstreamPool {
     if (this.closing || this.retired.has(connection)) return false;
     const now = coarseNow();
     if (now < this.singleUseUntil) return false;
+    const { onlyFor, bodiless } = connection;
     // Unless a request waits for its place.
-    if (connection.onlyFor !== undefined)
-      return !(this.isFull && this.shares.queued > 0) && this.kept.keep(connection);
-    if (this.idleConnections.length >= idleConnectionsMax) return false;
+    if ((onlyFor ?? bodiless) !== undefined && this.isFull && this.shares.queued > 0) return false;
+    if (onlyFor !== undefined) return bodiless === undefined && this.kept.keep(connection);
     if (this.named && now - connection.openedAt >= NAMED_REUSE_MS) return false;
+    if (bodiless !== undefined) return this.silent.keep(connection, now);
+    if (this.idleConnections.length >= idleConnectionsMax) return false;
     this.idleConnections.push(connection);
     this.serveSoon();
     return true;
@@ -228,9 +238,11 @@ export class UpstreamPool {
   /**
    * Bytes came that belong to no response, on a connection that could have been used for another request. Their request
    * is unknown, and more may follow: they could have been read as the response to the next request. So no connection is
-   * used twice for some time.
+   * used twice for some time. A body of a response that must not have one is the known habit of some servers.
    */
-  onStrayBytes(): void {
+  onStrayBytes(after: Bodiless | undefined): void {
+    this.silent.refute();
+    if (after !== undefined) return;
     const now = coarseNow();
     if (now >= this.singleUseUntil)
       this.warn(
@@ -247,6 +259,7 @@ export class UpstreamPool {
     const at = this.idleConnections.indexOf(connection);
     if (at !== -1) this.idleConnections.splice(at, 1);
     this.kept.forget(connection);
+    this.silent.forget(connection);
     if (connection === this.attempt) this.attemptFailed(connection.refused);
     this.serveSoon();
     this.stopWhenOver();
@@ -330,20 +343,25 @@ export class UpstreamPool {
   private closeIdle(): void {
     for (const connection of this.idleConnections.splice(0)) connection.destroy();
     this.kept.closeAll();
+    this.silent.closeAll();
   }
 
   private give(connection: UpstreamConnection, taker: ConnectionTaker, user: ConnectionUser): void {
     this.shares.used(connection, user);
+    connection.client = taker.exchange.client;
     guarded(taker, taker.onConnection, connection);
   }
 
   private take(taker: ConnectionTaker): UpstreamConnection | undefined {
     for (;;) {
-      const idle = this.kept.take(taker.exchange.client) ?? this.idleConnections.pop();
+      const { client } = taker.exchange;
+      const idle =
+        this.kept.take(client) ?? this.silent.take(client, taker.method) ?? this.idleConnections.pop();
       if (idle === undefined) {
         if (!this.isFull && this.fullQueue === undefined) return this.open(taker);
         // The connection's place is free when it is closed.
-        if (this.isFull) this.kept.dropOldest();
+        if (this.isFull && this.silent.size > 0) this.silent.dropOldest();
+        else if (this.isFull) this.kept.dropOldest();
         return undefined;
       }
       // A connection that was closed stays in the list until its close is reported. A connection whose time is over may

@@ -1,3 +1,4 @@
+import type { Bodiless } from "../codec/http1/responseHead.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../codec/http1/chunkDecoder.js";
 import { HeadError } from "../codec/http1/fields.js";
 import type { HeadSource } from "../codec/http1/headReader.js";
@@ -37,6 +38,8 @@ export class ResponseParser implements ChunkSink {
   stage = Stage.Complete;
   /** Whether another request may follow the response. */
   keepAlive = false;
+  /** The same of the last head as in {@link ParsedResponse.bodiless}. */
+  bodiless: Bodiless | undefined = undefined;
   private readonly reader: HeadSource;
   private method = "";
   private decoder: ChunkDecoder | undefined = undefined;
@@ -100,6 +103,7 @@ export class ResponseParser implements ChunkSink {
       return next;
     }
     this.keepAlive = head.keepAlive;
+    this.bodiless = head.bodiless;
     this.remaining = head.bodyLength;
     this.decoder = head.bodyLength === -1 ? new ChunkDecoder(true) : undefined;
     this.stage = head.status === 101 ? Stage.Tunnel : Stage.Body;

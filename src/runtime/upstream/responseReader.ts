@@ -2,7 +2,7 @@ import type { LookupFunction } from "node:net";
 import type { ErrorToken } from "../../model/index.js";
 import type { Guarded } from "../sockets/guarded.js";
 import type { Memory } from "../sockets/memory.js";
-import type { ParsedResponse } from "../codec/http1/responseHead.js";
+import type { Bodiless, ParsedResponse } from "../codec/http1/responseHead.js";
 import type { UpstreamCounts } from "../counting/workerCounts.js";
 import type { Faults } from "../dispatch/workerContext.js";
 import type { TlsToUpstream } from "./upstreamTls.js";
@@ -50,7 +50,8 @@ export interface UpstreamFailure {
 export interface ConnectionOwner<C> {
   /** The connection's response is complete. @returns whether it will be used again */
   idle(connection: C): boolean;
-  onStrayBytes(): void;
+  /** Bytes came that belong to no response. @param after why the response before them has no body, if it has none */
+  onStrayBytes(after: Bodiless | undefined): void;
   /** How its host name is looked up; undefined for an address. */
   readonly lookup: LookupFunction | undefined;
   /** Undefined where it does not speak TLS. */

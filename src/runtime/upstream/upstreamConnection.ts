@@ -6,7 +6,8 @@ import { reportReset } from "../sockets/node/peer.js";
 import { readDirectly } from "../sockets/node/reads.js";
 import { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { PacedReader, type Taker } from "../sockets/pacedReader.js";
-import type { ParsedResponse } from "../codec/http1/responseHead.js";
+import type { ClientInfo } from "../exchange/exchange.js";
+import type { Bodiless, ParsedResponse } from "../codec/http1/responseHead.js";
 import { isInvalid, ResponseParser, type ResponseSink, Stage } from "./responseParser.js";
 import { countConnect, turnIsFull } from "../sockets/turn.js";
 import {
@@ -32,6 +33,10 @@ export class UpstreamConnection implements ResponseSink, Taker, RequestWriteList
   user: ConnectionUser | undefined = undefined;
   /** The client connection that logged in on it, and that alone it may serve from now on; undefined if none did. */
   onlyFor: ClientKey | undefined = undefined;
+  /** The client whose request it serves, or served last. */
+  client: ClientInfo | undefined = undefined;
+  /** Kind of the last response on it that had no body; HEAD, if there was one. */
+  bodiless: Bodiless | undefined = undefined;
   /** Whether it is not established yet. */
   opening = true;
   /** How long that took, in milliseconds; -1 before that. */
@@ -227,7 +232,7 @@ export class UpstreamConnection implements ResponseSink, Taker, RequestWriteList
   private received(chunk: Buffer): number {
     const { idle, parser } = this;
     // On a reused connection, a response without a request belongs to the previous response.
-    if (this.reused && (idle || this.request.unsent)) this.owner.onStrayBytes();
+    if (this.reused && (idle || this.request.unsent)) this.owner.onStrayBytes(parser.bodiless);
     if (idle) this.destroy();
     // The request has not been sent yet, and goes to another connection.
     else if (this.request.unsent) this.fail(failures.TOO_EARLY);
@@ -242,6 +247,7 @@ export class UpstreamConnection implements ResponseSink, Taker, RequestWriteList
       }
     } catch (error) {
       if (!isInvalid(error)) throw error;
+      if (this.bodiless !== undefined) this.owner.onStrayBytes(this.bodiless);
       this.fail(failures.invalidResponse(error, this.config.name));
     }
     // Bytes after a complete response belong to no request: such a connection is not used again.
@@ -256,12 +262,13 @@ export class UpstreamConnection implements ResponseSink, Taker, RequestWriteList
   /** @param clean whether nothing came after the response */
   private complete(clean: boolean): void {
     const { response } = this;
-    const { keepAlive } = this.parser;
+    const { keepAlive, bodiless } = this.parser;
     // The response's reader may have given up while it took the last piece.
     if (response === undefined) return;
     this.response = undefined;
     this.buffer.release();
-    if (!clean && keepAlive) this.owner.onStrayBytes();
+    if (!clean && keepAlive) this.owner.onStrayBytes(bodiless);
+    if (this.bodiless !== "HEAD") this.bodiless = bodiless ?? this.bodiless;
     if (clean && keepAlive && this.request.complete) {
       this.idle = true;
       this.reused = true;

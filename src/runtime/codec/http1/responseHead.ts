@@ -11,15 +11,15 @@ export interface ParsedResponse {
   readonly bodyLength: number;
   /** Announced `Content-Length`; -1 without one. Differs from `bodyLength` for HEAD and 304. */
   readonly contentLength: number;
-  /**
-   * Whether the connection may be used again. Not after a response that has no body because of its method or status,
-   * unless it has `Content-Length: 0`: some servers send a body all the same (gunicorn before 27 with threads or
-   * gevent), in a separate segment at any later time, which would be read as the response to the next request. Waiting
-   * for a while would prove nothing.
-   */
+  /** Whether the connection may be used again, under the conditions of `silentConnections.ts` if `bodiless` is set. */
   readonly keepAlive: boolean;
+  /** Why it has no body; undefined if it could have one, or has `Content-Length: 0`. */
+  readonly bodiless: Bodiless | undefined;
   readonly upgrade: string | undefined;
 }
+
+/** Method or status after which a response has no body (RFC 9112, 6.3). */
+export type Bodiless = "HEAD" | "204" | "304";
 
 export const UNTIL_CLOSE = -2;
 
@@ -57,17 +57,25 @@ export function parseResponseHead(
   const declared = fields.transferEncoding === undefined ? fields.contentLength : -1;
   const unframed = fields.transferEncoding === undefined && fields.contentLength === -1;
   const bodyLength = bodiless ? 0 : unframed ? UNTIL_CLOSE : declared;
-  const mayGoOn = bodiless && fields.contentLength !== 0;
-  const mayReuse = !mayGoOn && bodyLength !== UNTIL_CLOSE && (http11 ? !fields.close : fields.keepAlive);
+  const kind = !bodiless || fields.contentLength === 0 ? undefined : kindOf(method, status);
+  // After 204 and 304, servers that announce a body send it (uvicorn).
+  const mayReuse =
+    kind === undefined || kind === "HEAD" ? bodyLength !== UNTIL_CLOSE && status !== 101 : unframed;
   return {
     status,
     reason: text.slice(13, end),
     fields,
     bodyLength,
     contentLength: fields.contentLength,
-    keepAlive: mayReuse,
+    keepAlive: mayReuse && (http11 ? !fields.close : fields.keepAlive),
+    bodiless: kind,
     upgrade: fields.connectionUpgrade ? fields.upgrade : undefined,
   };
+}
+
+function kindOf(method: string, status: number): Bodiless | undefined {
+  if (method === "HEAD") return "HEAD";
+  return status === 204 ? "204" : status === 304 ? "304" : undefined;
 }
 
 function fieldsOf(head: MessageHead, from: number, countMax: number, listed: boolean): Fields {
