@@ -1,4 +1,5 @@
 import type { Agent } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ask, asOneClient, Tally } from "./client.js";
 import { NAMES, recipe, type ServerName } from "./servers.js";
 import { stageOf } from "./stage.js";
@@ -52,6 +53,28 @@ async function attack(tally: Tally, server: ServerName, rounds: number): Promise
     });
   await Promise.all(Array.from({ length: CLIENTS }, one));
 }
+
+/** Of the servers that send content after HEAD, none is one after which a connection goes on. */
+test("connections go on after HEAD where the server has shown that it sends nothing, and nowhere else", async () => {
+  const head = (name: ServerName): Promise<unknown> =>
+    asOneClient((agent) => ask(stage().port, `/${name}/answer?id=head&ms=0`, { method: "HEAD", agent }));
+  for (let round = 0; round < 2; round++) {
+    await Promise.all(NAMES.flatMap((name) => Array.from({ length: 4 }, () => head(name))));
+    await sleep(1_300);
+  }
+  const goesOn: string[] = [];
+  for (const name of NAMES) {
+    await head(name);
+    if (stage().connectionsTo([name]).length > 0) goesOn.push(name);
+  }
+  expect(goesOn).toEqual(
+    NAMES.filter((name) => {
+      const { keepsConnections, overruns = false } = recipe(name);
+      // After HEAD uvicorn sends nothing.
+      return keepsConnections && (!overruns || name === "uvicorn");
+    }),
+  );
+});
 
 test.each(NAMES)("%s: each client gets its own responses", async (name) => {
   const { overruns = false, slow = false } = recipe(name);

@@ -51,12 +51,17 @@ export class Stage {
     await Promise.all(begun);
   }
 
+  /** The server of each connection of the front end to one of these. */
+  connectionsTo(names: readonly ServerName[]): ServerName[] {
+    const ports = new Map(names.map((name) => [this.server(name).port, name]));
+    return connectionsTo(new Set(ports.keys())).map((port) => ports.get(port)!);
+  }
+
   /** What the servers' runs must have left: nothing. To be asked when all clients are gone. */
   async conserved(): Promise<void> {
-    const ports = new Map([...this.servers].map(([name, { port }]) => [port, name]));
     let left: unknown;
     const isClean = (): boolean => {
-      const connections = connectionsTo(new Set(ports.keys())).map((port) => ports.get(port));
+      const connections = this.connectionsTo([...this.servers.keys()]);
       left = { connections, descriptors: descriptorKinds(this.worker) };
       return connections.length === 0 && sameCounts(descriptorKinds(this.worker), this.descriptors);
     };
