@@ -109,7 +109,8 @@ export function renderBanFilter(servers: readonly WatchedServer[]): string {
   const rules = jailed(servers).map(({ name, rules: own, logs }, i) => {
     const formats = [...new Set(logs.map(({ format }) => format))].sort();
     const lines = formats.flatMap((format) => own.map((rule) => LINES[format](rule, name)));
-    return `# ${name}\nfailures-${i + 1} = ${lines.map(literal).join(INDENT)}\n`;
+    const said = own.map((rule) => `#   ${spoken(rule)}\n`).join("");
+    return `# Failed log-ins of ${name}:\n${said}failures-${i + 1} = ${lines.map(literal).join(INDENT)}\n`;
   });
   return `${MADE}
 [Definition]
@@ -121,6 +122,10 @@ datepattern = ${Object.values(DATES).join(INDENT)}
 server = 1
 `;
 }
+
+const spoken = ({ method = "any method", path, match, secret, failed }: WatchedLogIn): string =>
+  `${method} ${path}${match === "segment" ? " and below" : ""}${secret === "authorization" ? ", with Basic credentials" : ""}: ` +
+  failed.join(", ");
 
 /** The file of the jails, in `jail.d`. */
 export function renderJails(servers: readonly WatchedServer[], rules: BanRules): string {
@@ -216,9 +221,12 @@ function target({ path, match }: Pick<WatchedLogIn, "path" | "match">, inPath: s
 const encoded = (hex: string): string => `%(?:25)*${hex}`;
 const SLASH = String.raw`(?:/|\\x5c|\\\\|${encoded("(?:2f|5c)")})`;
 const DOT = `(?:[.]|${encoded("2e")})`;
-const SLASHES = `${SLASH}+(?:${DOT}${SLASH}+)*`;
-/** Dots and spaces at the end of a segment, and its parameters. */
-const IGNORED = String.raw`(?:[.]|${encoded("2[0e]")})*(?:(?:;|${encoded("3b")})[^ /?#"\\]*)?`;
+/** Parameters of a segment. They end where the segment does, so that a text has one reading only, and is read in one pass. */
+const PARAMETERS = `(?:;|${encoded("3b")})(?:[^ /?#"\\\\%]|%(?!(?:25)*(?:2f|5c)))*`;
+/** Slashes with empty segments between them. */
+const SLASHES = `${SLASH}+(?:(?:${DOT}(?:${PARAMETERS})?|${PARAMETERS})${SLASH}+)*`;
+/** Dots and blanks at the end of a segment, and its parameters. */
+const IGNORED = String.raw`(?:[.]|${encoded("2[0e]")})*(?:${PARAMETERS})?`;
 
 const spellings = (char: string): string => {
   const codes = [...new Set([char.toLowerCase(), char.toUpperCase()])].map((one) =>
