@@ -59,8 +59,8 @@ usedns = no
 maxretry = 3
 findtime = 60
 bantime = 3601
-ignoreself = true
-ignoreip = 198.51.100.0/24
+ignoreself = false
+ignoreip = 198.51.100.0/24 127.0.0.0/8 ::1 192.0.2.10
 action = nftables[name=portico-application, port="80,443", protocol=tcp]
 
 [portico-photos]
@@ -72,8 +72,8 @@ usedns = no
 maxretry = 3
 findtime = 60
 bantime = 3601
-ignoreself = true
-ignoreip = 198.51.100.0/24
+ignoreself = false
+ignoreip = 198.51.100.0/24 127.0.0.0/8 ::1 192.0.2.10
 action = nftables[name=portico-photos, port="80,443", protocol=tcp]
 `);
   const filter = fileOf(one, FILTER);
@@ -84,8 +84,10 @@ action = nftables[name=portico-photos, port="80,443", protocol=tcp]
 });
 
 test("nobody of the local networks is banned, unless the stack says so", () => {
-  expect(fileOf(front(), JAILS)).toContain(`ignoreip = ${Access.localNetworks().join(" ")}\n`);
-  expect(fileOf(front({ fail2ban: { ignoreIp: [] } }), JAILS)).toContain("ignoreip = \n");
+  expect(fileOf(front(), JAILS)).toContain(`ignoreip = ${Access.localNetworks().join(" ")} ::1 192.0.2.10\n`);
+  expect(fileOf(front({ fail2ban: { ignoreIp: [] } }), JAILS)).toContain(
+    "ignoreip = 127.0.0.0/8 ::1 192.0.2.10\n",
+  );
 });
 
 test.each<[string, Partial<FrontEndProps>, string]>([
@@ -110,7 +112,7 @@ test("an action of one's own may reach a balancer, whose address is not banned",
     fail2ban: { banAction: "our-balancer", ignoreIp: [] },
   });
   expect(fileOf(one, JAILS)).toContain(
-    'ignoreip = 203.0.113.5\naction = our-balancer[name=portico-application, port="80,443", protocol=tcp]\n',
+    'ignoreip = 127.0.0.0/8 ::1 192.0.2.10 203.0.113.5\naction = our-balancer[name=portico-application, port="80,443", protocol=tcp]\n',
   );
 });
 

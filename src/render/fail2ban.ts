@@ -127,7 +127,10 @@ const spoken = ({ method = "any method", path, match, secret, failed }: WatchedL
   `${method} ${path}${match === "segment" ? " and below" : ""}${secret === "authorization" ? ", with Basic credentials" : ""}: ` +
   failed.join(", ");
 
-/** The file of the jails, in `jail.d`. */
+/**
+ * The file of the jails, in `jail.d`. fail2ban would ask DNS for the host's own addresses (`ignoreself`), and would ban nobody
+ * while DNS does not respond: `ignoreIp` has these addresses.
+ */
 export function renderJails(servers: readonly WatchedServer[], rules: BanRules): string {
   const { maxRetry, findTimeMs, banTimeMs, banAction, ignoreIp, ports } = rules;
   const jails = jailed(servers).map(({ name, logs }, i) => {
@@ -142,7 +145,7 @@ usedns = no
 maxretry = ${maxRetry}
 findtime = ${seconds(findTimeMs)}
 bantime = ${seconds(banTimeMs)}
-ignoreself = true
+ignoreself = false
 ignoreip = ${ignoreIp.join(" ")}
 action = ${banAction}[name=${jail}, port="${ports.join(",")}", protocol=tcp]
 `;

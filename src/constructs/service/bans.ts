@@ -75,7 +75,9 @@ export class Fail2ban extends Construct {
     const { banAction = "nftables", ignoreIp = LOCAL_NETWORKS } = this.props;
     const reached = proxy.listeners.filter(({ address }) => !isLoopback(address)).map(({ port }) => port);
     const ports = [...new Set(reached)];
-    const ignored = [...ignoreIp, ...(proxy.config.trustedProxies ?? [])];
+    const { address, ipv6Address } = proxy.host;
+    const own = ["127.0.0.0/8", "::1", address, ...(ipv6Address === undefined ? [] : [ipv6Address])];
+    const ignored = [...ignoreIp, ...own, ...(proxy.config.trustedProxies ?? [])];
     return { maxRetry, findTimeMs, banTimeMs, banAction, ignoreIp: [...new Set(ignored)], ports };
   }
 
@@ -119,7 +121,8 @@ export interface Fail2banProps {
    */
   readonly banTimeMs?: number;
   /**
-   * Addresses and ranges that are never banned: `ignoreip` of fail2ban. Those of `trustedProxies` are not banned either.
+   * Addresses and ranges that are never banned: `ignoreip` of fail2ban. The host's own addresses and
+   * those of `trustedProxies` are not banned either.
    * @default Access.localNetworks()
    */
   readonly ignoreIp?: readonly string[];
