@@ -37,18 +37,21 @@ test("the acquisition file is one that it reads", async () => {
   await expect(crowdSec.run("crowdsec", "-t")).resolves.toBeDefined();
 });
 
-test("every line of a request is parsed, and whoever guesses is banned, and nobody else", async () => {
+test("lines are parsed, and clients that guess are banned, and nobody else", async () => {
   for (let i = 0; i < 8; i++) {
     await ask("203.0.113.1", "POST /api/login");
     await ask("2001:db8::1", "POST /api/login?next=/", 'User-Agent: "quoted" \\ and more\r\n');
     await ask("203.0.113.2", "GET /dav/x", `${basic("ada")}Referer: https://a.example.org/?x="y"\r\n`);
+    await ask("203.0.113.5", "GET /dav/x", basic("ada1"));
     await ask("203.0.113.3", "GET /x", `User-Agent: ${FORGED}\r\nReferer: ${FORGED}\r\n`);
     await ask("203.0.113.4", `GET /x?"${"y".repeat(3_000)}`, "User-Agent: \r\n");
   }
   const log = await proxy.accessLog();
   const lines = [...new Set(log.trimEnd().split("\n"))];
   const parsed = await crowdSec.parsed(`${lines.join("\n")}\n`);
-  const cut = lines.filter((line) => line.includes("\\u2026"));
-  expect(lines.filter((line) => parsed.get(line) !== true)).toEqual(cut);
+  // As documented: a cut request line, and a digit in the name of a user.
+  const untaken = lines.filter((line) => line.includes("\\u2026") || line.includes(" ada1 "));
+  expect(untaken.length).toBeGreaterThan(1);
+  expect(lines.filter((line) => parsed.get(line) !== true)).toEqual(untaken);
   expect((await crowdSec.bans(log)).sort()).toEqual(["2001:db8::1", "203.0.113.1"]);
 }, 60_000);

@@ -18,9 +18,9 @@ export async function prepareCrowdSec(): Promise<void> {
   if (existsSync(STAMP)) return;
   rmSync(PACKAGE, { recursive: true, force: true });
   mkdirSync(PACKAGE, { recursive: true });
-  const script =
-    'apt-get update -qq && cd "$1" && apt-get download -qq crowdsec && dpkg-deb -x crowdsec_*.deb .';
-  await runUnseen("sh", ["-c", script, "sh", PACKAGE]);
+  const get = "apt-get download -qq crowdsec";
+  const script = `cd "$1"; ${get} || { apt-get update -qq && ${get}; }; dpkg-deb -x crowdsec_*.deb .`;
+  await runUnseen("sh", ["-ec", script, "sh", PACKAGE]);
   // Last, so that a package that was cut off is not taken for a whole one.
   writeFileSync(STAMP, "");
 }

@@ -34,7 +34,9 @@ function problemOf(cause: string): portico.Problem {
     const all = stack.node.findAll();
     const [late] = [
       ...all.flatMap((one) =>
-        one instanceof KubernetesFrontEnd || one instanceof portico.Host ? one.problems : [],
+        one instanceof KubernetesFrontEnd || one instanceof portico.Host || one instanceof portico.Fail2ban
+          ? one.problems
+          : [],
       ),
       ...all.flatMap((one) =>
         one instanceof portico.ReverseProxy || one instanceof portico.ProxyService ? one.problems : [],

@@ -62,7 +62,7 @@ export class Fail2ban extends Construct {
     );
     this.jails.checkLate(() => lateLogPaths(props.proxy));
     needProgram(host, { ...FAIL2BAN, path: "/usr/bin/fail2ban-client" });
-    this.node.addValidation({ validate: () => this.problems().map(formatProblem) });
+    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
     warnOfUnseen(this, () => this.watched());
   }
 
@@ -81,8 +81,8 @@ export class Fail2ban extends Construct {
     return { maxRetry, findTimeMs, banTimeMs, banAction, ignoreIp: [...new Set(ignored)], ports };
   }
 
-  /** Of the whole stack, since sites may be added after this construct. */
-  private problems(): Problem[] {
+  /** @internal Problems of the proxy as it is by now: sites may be added after this construct. */
+  get problems(): readonly Problem[] {
     const { path } = this.node;
     const servers = this.watched();
     return [
