@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { promisify } from "node:util";
 import { ROOT } from "../../build/paths.js";
 import { runUnseen } from "../../testkit/unseen.js";
 import { freePort } from "../../testkit/ports.js";
 import { eventually } from "../../testkit/waiting.js";
-import { runCommand } from "../hosts/harness/commands.js";
 
 /** Debian's CrowdSec with its own parsers and scenarios. Not installed: its package registers the machine at its vendor's. */
 const PACKAGE = join(ROOT, ".cache/crowdsec");
@@ -110,14 +110,12 @@ export class CrowdSecHere {
   }
 }
 
-async function run(folder: string, program: string, ...args: readonly string[]): Promise<{ stdout: string }> {
+function run(folder: string, program: string, ...args: readonly string[]): Promise<{ stdout: string }> {
   const programs = join(PACKAGE, "usr/bin");
   // `cscli explain` starts `crowdsec`.
   const env = { ...process.env, PATH: `${programs}:${process.env["PATH"]}` };
-  const command = [join(programs, program), "-c", join(folder, "config.yaml"), ...args];
-  const { code, stdout, stderr } = await runCommand(command, { env, cwd: folder });
-  if (code !== 0) throw new Error(`${program} ${args.join(" ")} exited with ${code}:\n${stdout}${stderr}`);
-  return { stdout };
+  const command = ["-c", join(folder, "config.yaml"), ...args];
+  return promisify(execFile)(join(programs, program), command, { env, cwd: folder });
 }
 
 const configText = (folder: string, hub: string, url: string): string => `common:

@@ -1,11 +1,10 @@
-import type { AccessLogConfig, ProxyConfigInput } from "../model/index.js";
+import type { AccessLogConfig, ProxyConfigInput, VirtualServerInput } from "../model/index.js";
 import type { TextRule } from "../model/text/textRule.js";
 import type { LogInConfig } from "../model/config/guardChecks.js";
 
 /** The filter and the jails for fail2ban(1): which lines of which access logs are failed log-ins, and what follows. */
 
-type VirtualServer = ProxyConfigInput["virtualServers"][number];
-type LogInInput = NonNullable<VirtualServer["logIns"]>[number];
+type LogInInput = NonNullable<VirtualServerInput["logIns"]>[number];
 type AccessLogInput = Exclude<AccessLogConfig, "off"> extends infer Log ? Partial<Log> : never;
 
 /** The failed log-ins of one virtual server, as far as access logs show them. */
@@ -46,7 +45,7 @@ export interface BanRules {
 }
 
 /** Access logs in files, each once. */
-export function accessLogsOf(config: ProxyConfigInput, servers: readonly VirtualServer[]): WatchedLog[] {
+export function accessLogsOf(config: ProxyConfigInput, servers: readonly VirtualServerInput[]): WatchedLog[] {
   const main = config.logs?.access;
   const all = servers.flatMap(({ routes = [] }) => routes.map(({ accessLog = main }) => accessLog));
   const logs = all.flatMap((log) => {
@@ -96,7 +95,7 @@ export function watchedServers(config: ProxyConfigInput): WatchedServer[] {
   });
 }
 
-/** Of a redirect with two meanings, the line has the status, but not the target. */
+/** A line has the status of a redirect, but not its target, which alone tells a failure from a success. */
 const shownFailures = ({ failed, failedLocation }: LogInInput): readonly number[] =>
   failedLocation === undefined ? failed : failed.filter((status) => status < 300 || status > 399);
 
