@@ -22,6 +22,7 @@ const NEEDS = [
   { tests: "proof/application/", programs: ["python3", "chromedriver", "chromium"], root: false },
   { tests: "proof/application/", programs: ["python3", "chromedriver", "chromium"], root: false },
   { tests: "proof/asOwner/", programs: ["strace"], root: true },
+  { tests: "proof/bans/fail2ban.test.ts", programs: ["fail2ban-regex"], root: false },
   { tests: "proof/balancer/", programs: ["haproxy", "nginx"], root: false },
   { tests: "proof/hostile/servedSecrets.test.ts", programs: ["python3"], root: true },
   { tests: "proof/metrics/prometheus.test.ts", programs: ["prometheus", "promtool"], root: false },

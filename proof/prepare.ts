@@ -6,6 +6,7 @@ import { prepareApplication } from "./application/application.js";
 import { prepareCopyparty } from "./applications/copyparty.js";
 import { prepareRadicale } from "./applications/radicale.js";
 import { buildSftpgo } from "./applications/sftpgo.js";
+import { prepareCrowdSec } from "./bans/crowdsec.js";
 import { prepareImages } from "./hosts/harness/image.js";
 import { prepareCompose } from "./package/podmanCompose.js";
 import { prepareNewProjects } from "./package/newProject.js";
@@ -52,6 +53,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "Radicale", tests: ["proof/applications/real."], make: prepareRadicale },
   { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo, compiles: true },
   { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers, compiles: true },
+  { name: "CrowdSec", tests: ["proof/bans/crowdsec."], make: prepareCrowdSec },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];
 

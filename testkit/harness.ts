@@ -20,6 +20,8 @@ export interface ProxyOptions {
   readonly routes: readonly RouteInput[];
   readonly upstreams?: readonly UpstreamInput[];
   readonly config?: Partial<ProxyConfigInput>;
+  /** Of the access log. */
+  readonly format?: "combined" | "json";
 }
 
 /** A proxy in this process, on a free loopback port, with its logs in a folder of its own. */
@@ -40,7 +42,10 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
   const port = await freePort();
   const parsed = parseConfig({
     version: 1,
-    logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
+    logs: {
+      access: { path: join(folder, "access.log"), format: options.format },
+      error: { path: join(folder, "error.log") },
+    },
     listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
     // Who asks for a server that is gone gets a response at once, unless the test is of that.
     upstreams: (options.upstreams ?? []).map((one) => ({ holdMs: 0, ...one })),

@@ -123,6 +123,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "acme",
     "terraform",
     "balancer",
+    "bans",
     "metrics",
     "wire",
     "nginx",

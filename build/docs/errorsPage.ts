@@ -22,6 +22,7 @@ const AREAS: Readonly<Record<string, string>> = {
   host: "Addresses and names of a host",
   network: "The static network address",
   firewall: "The packet filter",
+  bans: "Bans by programs of the host",
   pair: "A pair of hosts",
   unit: "systemd units",
   settings: "The application's own settings",

@@ -220,6 +220,24 @@ test.each<[string, Case, string[]]>([
     ["write files", "reload-or-restart address"],
   ],
   [
+    "the jails of the host's fail2ban, whose log the proxy makes",
+    {
+      changed: { "/etc/p.json": "config", "/etc/fail2ban/jail.d/p.conf": "fail2ban" },
+      now: { "fail2ban.service": {}, "crowdsec.service": {} },
+    },
+    ["write files", "reload portico", "reload-or-restart fail2ban"],
+  ],
+  [
+    "files for programs of the host that do not run",
+    {
+      changed: { "/etc/fail2ban/jail.d/p.conf": "fail2ban", "/etc/crowdsec/acquis.d/p.yaml": "crowdsec" },
+      now: { "fail2ban.service": { active: false }, "crowdsec.service": { active: false } },
+      wanted: { "crowdsec.service": { active: true } },
+    },
+    // The file of fail2ban is a removed one: nothing wants the program.
+    ["write files", "start crowdsec"],
+  ],
+  [
     "everything, and there is nothing but a proxy",
     {
       services: { proxy: SERVICES.proxy },

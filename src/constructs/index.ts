@@ -65,6 +65,7 @@ export {
 } from "./application/application.js";
 export type { CustomApplication } from "./application/customApplication.js";
 export { ContainerProxy, type ContainerProxyProps, type ComposeFileOptions } from "./proxy/containerProxy.js";
+export { CrowdSec, type CrowdSecProps, Fail2ban, type Fail2banProps } from "./service/bans.js";
 export type { DailyDoctor, DoctorProps } from "./service/dailyDoctor.js";
 export type { FrontEndActivationProps } from "./frontEnd/activationProps.js";
 export type {

@@ -56,6 +56,8 @@ const service = (description: string) => unitName("service", description);
  * | `network`             | networkd reloads                                                 |
  * | `firewall`            | `services.firewall` reloads                                      |
  * | `keepalived`          | `services.keepalived` reloads                                    |
+ * | `fail2ban`            | `fail2ban.service` reloads                                       |
+ * | `crowdsec`            | `crowdsec.service` reloads                                       |
  * | `settings` `other`    | nothing                                                          |
  */
 export const FILE_ROLES = [
@@ -68,9 +70,18 @@ export const FILE_ROLES = [
   "network",
   "firewall",
   "keepalived",
+  "fail2ban",
+  "crowdsec",
   "settings",
   "other",
 ] as const;
+
+/** Programs of the host's distribution that read files of a deployment, by the role of the files. */
+export const READERS_OF_HOST = { fail2ban: "fail2ban.service", crowdsec: "crowdsec.service" } as const;
+
+/** The unit of the program of the host that reads a file; undefined for all other files. */
+export const readerOnHost = (role: FileRole): string | undefined =>
+  Object.entries(READERS_OF_HOST).find(([name]) => name === role)?.[1];
 
 export const FILE_MODES = ["0600", "0640", "0644", "0755"] as const;
 

@@ -65,6 +65,12 @@ export const NFT = { name: "nft", from: "nftables" } as const;
 /** Holds the address that the hosts of a pair share. */
 export const KEEPALIVED = { name: "keepalived", from: "keepalived" } as const;
 
+/** Bans addresses by the lines of logs. */
+export const FAIL2BAN = { name: "fail2ban-client", from: "fail2ban" } as const;
+
+/** The same, by scenarios that its users share. */
+export const CROWDSEC = { name: "crowdsec", from: "crowdsec" } as const;
+
 /** Refuses a user without root's rights. */
 export function rootScript(sudo: boolean): string {
   const path = "delivery.user";

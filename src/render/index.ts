@@ -1,10 +1,12 @@
 export { envLine, pythonLiteral, renderSettings } from "./settingsText.js";
 export * from "./certificateCopies.js";
 export * from "./composeFile.js";
+export * from "./crowdsec.js";
 export * from "./daemonUnits.js";
 export * from "./defaultPage.js";
 export * from "./dhParameters.js";
 export * from "./doctorUnits.js";
+export * from "./fail2ban.js";
 export * from "./hostPaths.js";
 export * from "./hostScripts.js";
 export * from "./hostSupport.js";

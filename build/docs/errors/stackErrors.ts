@@ -34,7 +34,9 @@ function problemOf(cause: string): portico.Problem {
     const all = stack.node.findAll();
     const [late] = [
       ...all.flatMap((one) =>
-        one instanceof KubernetesFrontEnd || one instanceof portico.Host ? one.problems : [],
+        one instanceof KubernetesFrontEnd || one instanceof portico.Host || one instanceof portico.Fail2ban
+          ? one.problems
+          : [],
       ),
       ...all.flatMap((one) =>
         one instanceof portico.ReverseProxy || one instanceof portico.ProxyService ? one.problems : [],
@@ -234,6 +236,26 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   "firewall.locks-out": entry(
     'new Firewall(stack, "firewall", { host, ports: [80, 443] });',
     "The firewall would block ssh, so the host would be reachable only on its console. Set `acceptLockOut: true` if this is intended.",
+  ),
+  "bans.no-effect": entry(
+    `new FrontEnd(stack, "front", {
+  host: { address: "192.0.2.10" },
+  mode: Mode.tls(),
+  proxy: { trustedProxies: ["10.0.0.5"] },
+  application: Application.immich(),
+  fail2ban: {},
+});`,
+    "fail2ban bans the addresses of connections. Behind a load balancer, all connections come from the balancer, so a ban of a client's address has no effect.",
+  ),
+  "bans.unreadable-log": entry(
+    `new FrontEnd(stack, "front", {
+  host: { address: "192.0.2.10" },
+  mode: Mode.tls(),
+  proxy: { logs: { clientAddress: "network" } },
+  application: Application.immich(),
+  fail2ban: {},
+});`,
+    "fail2ban and CrowdSec read access logs. The log must be a file, must have the whole address of each client, and must tell whose log-in failed.",
   ),
   "unit.fastcgi-start": entry(
     'new ApplicationSettings(stack, "settings", { host, scheme: "https", startCommand: ["/srv/sync/web.sh", "start-fastcgi"] });',

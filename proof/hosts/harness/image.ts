@@ -43,9 +43,12 @@ const PACKAGES = [
 /** What the hosts of a pair have besides. */
 export const PAIR_PACKAGES = ["keepalived"];
 
+/** What a host has whose addresses fail2ban bans; `python3-systemd` is for the jail of its SSH server. */
+export const FAIL2BAN_PACKAGES = ["fail2ban", "python3-pyinotify", "python3-systemd"];
+
 /** Makes the images, which proof/prepare.ts does before the tests; one after the other, since each keeps a core busy. */
 export async function prepareImages(): Promise<void> {
-  await hostImage(PAIR_PACKAGES);
+  for (const packages of [PAIR_PACKAGES, FAIL2BAN_PACKAGES]) await hostImage(packages);
   for (const release of DEBIANS) await hostImage([], release);
 }
 

@@ -4,5 +4,5 @@
  */
 export { mustRun, type Result, type RunOptions } from "./commands.js";
 export { bootHost, type HostOptions, type TestHost } from "./host.js";
-export { PAIR_PACKAGES, type Release, releaseOfSuite } from "./image.js";
+export { FAIL2BAN_PACKAGES, PAIR_PACKAGES, type Release, releaseOfSuite } from "./image.js";
 export { type CableEnd, Namespace } from "./namespace.js";

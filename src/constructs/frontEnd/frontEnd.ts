@@ -5,6 +5,7 @@ import { canonicalAddress, isLoopback, isWildcard } from "../../model/index.js";
 import type { Activation } from "../service/activation.js";
 import { freeId } from "../props/constructIds.js";
 import { OF_FRONT_END, sayWhere } from "../proxy/elsewhere.js";
+import { CrowdSec, Fail2ban } from "../service/bans.js";
 import type { Firewall } from "../service/firewall.js";
 import { dnsRecordsOutput, hostFrom, type IHost } from "../host/host.js";
 import { HostFile } from "../host/hostFile.js";
@@ -54,6 +55,10 @@ export class FrontEnd<
   readonly network?: StaticNetwork;
   /** Packet filter of the host; undefined without `firewall`. */
   readonly firewall?: Firewall;
+  /** Files for the host's fail2ban; undefined without `fail2ban`. */
+  readonly fail2ban?: Fail2ban;
+  /** File for the host's CrowdSec; undefined without `crowdSec`. */
+  readonly crowdSec?: CrowdSec;
   /** The activation on the host; undefined for a local delivery without `activation`. */
   readonly activation?: Activation;
 
@@ -79,12 +84,14 @@ export class FrontEnd<
       this.defaultPage = new HostFile(this, "DefaultPage", { host, path, content: page, role: "page" });
     }
     this.service = new ProxyService(this, "Service", { ...props.service, proxy });
-    const { network, firewall, activation } = props;
+    const { network, firewall, fail2ban, activation } = props;
     if (network !== undefined) this.network = new StaticNetwork(this, "Network", { ...network, host });
     if (firewall !== undefined) {
       // A static address needs no responses from a DHCP server.
       this.firewall = addFirewall(this, { dhcpClient: this.network === undefined, ...firewall });
     }
+    if (fail2ban !== undefined) this.fail2ban = new Fail2ban(this, "Fail2ban", { ...fail2ban, proxy });
+    if (props.crowdSec === true) this.crowdSec = new CrowdSec(this, "CrowdSec", { proxy });
     if (activation !== undefined || host.delivery.needsActivation) {
       this.activation = activateFrontEnd(this, activation ?? {});
     } else describeFrontEnd(this);

@@ -3,6 +3,7 @@ import { isWildcard, type Problem, problem } from "../../model/index.js";
 import type { HostPaths } from "../../render/index.js";
 import { ACCESS, accessOptionProblems } from "../proxy/access.js";
 import { guardOptionProblems, PASSWORD_GUARD } from "../proxy/passwordGuard.js";
+import { FAIL2BAN_PROPS, fail2banProblems, type Fail2banProps } from "../service/bans.js";
 import { FIREWALL_PROPS } from "../service/firewall.js";
 import { HOST_PROPS, type HostProps, type IHost } from "../host/host.js";
 import type { Mode } from "../proxy/mode.js";
@@ -80,6 +81,17 @@ export interface FrontEndProps<
    */
   readonly firewall?: FrontEndFirewallProps;
   /**
+   * Has the host's fail2ban ban addresses whose log-ins fail too often: a filter and jails from the `logIns` of the
+   * applications; `{}` is enough. See docs/fail2ban-crowdsec.md.
+   * @default - nothing for fail2ban
+   */
+  readonly fail2ban?: Omit<Fail2banProps, "proxy">;
+  /**
+   * Whether the host's CrowdSec reads the access logs. See docs/fail2ban-crowdsec.md.
+   * @default false
+   */
+  readonly crowdSec?: boolean;
+  /**
    * Writes the host's static address for systemd-networkd: the interface, and options that are not in the host's
    * props.
    * @default - the host's network does not change
@@ -115,6 +127,8 @@ export const FRONT_END_PROPS: PropTable<FrontEndProps> = {
   firewall: fields(
     without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory", "acceptLockOut"),
   ),
+  fail2ban: fields(without(FAIL2BAN_PROPS, "proxy")),
+  crowdSec: flag,
   activation: fields(ACTIVATION_PROPS),
   access: ACCESS,
   passwordGuard: PASSWORD_GUARD,
@@ -131,6 +145,7 @@ export function refuseFrontEnd(construct: Construct, props: FrontEndProps): void
     ...guardOptionProblems(at("passwordGuard"), fit.passwordGuard),
     ...namesProblems(at("additionalServerNames"), fit.additionalServerNames ?? []),
     ...hostPathProblems(fit.paths, at("paths")),
+    ...fail2banProblems(at("fail2ban"), fit.fail2ban ?? {}),
     ...givenPartProblems(construct, { ...fit, upstreams: { ...fit.upstreams } }),
   ]);
 }

@@ -150,7 +150,7 @@ async function makePlan(
   const problems = [
     ...checked.problems,
     ...settings.plan.problems,
-    ...missingUnits(namedUnits(deployment.services), isKnown),
+    ...missingUnits(namedUnits(deployment), isKnown),
     ...maskedUnits(units, brought),
   ];
   if (problems.length > 0) throw new ProblemError(problems);
@@ -297,7 +297,7 @@ async function verify(
   failed?: FailedBefore,
 ): Promise<readonly CheckedResponse[]> {
   if (!changesServices(options.root)) return [];
-  const units = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
+  const units = Object.values(namedUnits(deployment)).filter((unit) => unit !== undefined);
   const served = { deployment, config: config! };
   const responses = await awaitService(store, served, units, options.signal, failed);
   await awaitCertificates(served, options.signal, options.report);

@@ -84,7 +84,7 @@ export async function purge(store: Store, report: Report): Promise<readonly Prob
  * changed only for units of a deployment: the links of any other unit are its owner's, even if they are unusual.
  */
 function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string, WantedUnit> {
-  const serving = last === undefined ? [] : Object.values(namedUnits(last.deployment.services));
+  const serving = last === undefined ? [] : Object.values(namedUnits(last.deployment));
   const files = [...journal.deployment.files, ...(last?.deployment.files ?? [])];
   const brought = new Set(deliveredUnits(files).map(({ unit }) => unit));
   return new Map(

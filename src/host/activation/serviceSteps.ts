@@ -1,4 +1,4 @@
-import type { DeploymentServices, FileRole } from "../../model/index.js";
+import { READERS_OF_HOST, type DeploymentServices, type FileRole } from "../../model/deployment.js";
 import type { UnitAction, UnitStatus } from "./systemctl.js";
 
 /** A thing that is done to a host; `files` stands for all files at once. */
@@ -71,6 +71,7 @@ export function serviceSteps(given: Situation): ActivationStep[] {
     ...otherUnits(situation, affected),
     ...reloadSteps(situation, situation.services.keepalived, affected, has("keepalived")),
     ...proxySteps(situation, affected, has),
+    ...readerSteps(situation, has),
   ];
   return [...before, ...edit, ...after];
 }
@@ -114,7 +115,9 @@ const runningOn = ({ domainOnly, services }: Situation): string[] =>
 
 function known(situation: Situation): string[] {
   const { proxy, firewall, keepalived } = situation.services;
-  const others = [firewall, keepalived].filter((unit) => unit !== undefined);
+  const others = [firewall, keepalived, ...Object.values(READERS_OF_HOST)].filter(
+    (unit) => unit !== undefined,
+  );
   return [...daemons(situation), proxy.service, proxy.socket, ...others];
 }
 
@@ -193,6 +196,15 @@ function reloadSteps(
   if (unit === undefined || situation.wanted.get(unit)?.active !== true) return [];
   if (situation.now.get(unit)?.active !== true) return [{ do: "start", unit }];
   return fileChanged || affected.has(unit) ? [{ do: "reload-or-restart", unit }] : [];
+}
+
+/** Last, because they refuse to read logs that do not exist yet; a file that is gone has to be forgotten as well. */
+function readerSteps({ now, wanted }: Situation, has: (...roles: FileRole[]) => boolean): ActivationStep[] {
+  return Object.entries(READERS_OF_HOST).flatMap(([role, unit]): ActivationStep[] => {
+    if (now.get(unit)?.active !== true)
+      return wanted.get(unit)?.active === true ? [{ do: "start", unit }] : [];
+    return has(role as FileRole) ? [{ do: "reload-or-restart", unit }] : [];
+  });
 }
 
 function startDaemons(situation: Situation, affected: ReadonlySet<string>): ActivationStep[] {

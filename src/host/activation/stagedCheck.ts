@@ -226,7 +226,7 @@ export function missingUnits(
     unit === undefined || isKnown(unit)
       ? []
       : [
-          problem("activation.unknown-unit", `services.${field}`, "is not a unit of this host", {
+          problem("activation.unknown-unit", field, "is not a unit of this host", {
             received: unit,
           }),
         ],

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
-import type { Deployment, DeploymentServices, FileRole, Problem, ProxyConfig } from "../../model/index.js";
+import { readerOnHost, READERS_OF_HOST } from "../../model/deployment.js";
+import type { Deployment, FileRole, Problem, ProxyConfig } from "../../model/index.js";
 import { readTrusted } from "../../runtime/files/trustedFile.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
@@ -45,15 +46,21 @@ export interface Plan {
   readonly drift: readonly string[];
 }
 
-/** The units that a deployment names, by field. */
-export function namedUnits(services: DeploymentServices): Record<string, string | undefined> {
+/** The units that a deployment names, by field; a file names the program of the host that reads it. */
+export function namedUnits({ services, files }: Deployment): Record<string, string | undefined> {
   const { proxy, daemons = [], firewall, keepalived } = services;
   return {
-    "proxy.service": proxy.service,
-    "proxy.socket": proxy.socket,
-    ...Object.fromEntries(daemons.map(({ unit }, i) => [`daemons[${i}].unit`, unit])),
-    firewall,
-    keepalived,
+    "services.proxy.service": proxy.service,
+    "services.proxy.socket": proxy.socket,
+    ...Object.fromEntries(daemons.map(({ unit }, i) => [`services.daemons[${i}].unit`, unit])),
+    "services.firewall": firewall,
+    "services.keepalived": keepalived,
+    ...Object.fromEntries(
+      Object.entries(READERS_OF_HOST).flatMap(([role, unit]) => {
+        const at = files.findIndex((file) => file.role === role);
+        return at === -1 ? [] : [[`files[${at}].role`, unit]];
+      }),
+    ),
   };
 }
 
@@ -77,7 +84,7 @@ export function unitsInQuestion(...deployments: readonly (Deployment | undefined
   const units = deployments.flatMap((deployment) =>
     deployment === undefined
       ? []
-      : [...Object.values(namedUnits(deployment.services)), ...unitsOfFiles(deployment.files)],
+      : [...Object.values(namedUnits(deployment)), ...unitsOfFiles(deployment.files)],
   );
   // A template does not run as a unit.
   return [...new Set(units)].filter((unit): unit is string => unit !== undefined && !unit.includes("@."));
@@ -88,7 +95,6 @@ export async function wantedUnits(
   { deployment, contents }: Pick<Delivered, "deployment" | "contents">,
   last?: GoodState,
 ): Promise<Map<string, WantedUnit>> {
-  const { services } = deployment;
   const wanted = new Map<string, WantedUnit>();
   for (const unit of removedUnits(deployment, last)) wanted.set(unit, { active: false, enabled: false });
   for (const { unit, file } of deliveredUnits(deployment.files)) {
@@ -96,7 +102,7 @@ export async function wantedUnits(
     const starts = content !== undefined && (await hasInstallSection(content));
     if (starts) wanted.set(unit, { active: true, enabled: true });
   }
-  for (const unit of Object.values(namedUnits(services))) {
+  for (const unit of Object.values(namedUnits(deployment))) {
     if (unit !== undefined && !wanted.has(unit)) wanted.set(unit, { active: true });
   }
   return wanted;
@@ -236,6 +242,7 @@ function whyOf(unit: string, { services, changed, settings, now, wanted, stale }
       return unitOf(path) === unit || (isOfProxy && unitOf(path) === proxy.socket);
     if (role === "firewall") return unit === firewall;
     if (role === "keepalived") return unit === keepalived;
+    if (readerOnHost(role) !== undefined) return unit === readerOnHost(role);
     return isOfProxy && PROXY_ROLES.includes(role);
   });
   const edited = settingsReaders(services, settings).includes(unit) ? ["the application's settings"] : [];

@@ -164,6 +164,8 @@ export const PROBLEM_CODES = {
     "Remove the entry. Or leave only one entry for the port, with all ranges, and remove the port from `ports` (a front end does so).",
   "firewall.locks-out":
     "Add the port to `ports` or `allowed`, set the host's `sshPort` (`false` if there is no SSH server), or set `acceptLockOut: true`.",
+  "bans.no-effect": "Remove the option: it would ban nobody, or the wrong address.",
+  "bans.unreadable-log": "Log to a file in the form that the message names.",
   "unit.fastcgi-start": "Start the application with `start`, not with `start-fastcgi`.",
   "unit.no-access": "Choose a path that the service can access.",
   "unit.bad-value": "Use an allowed value, without control characters.",
