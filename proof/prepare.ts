@@ -10,6 +10,7 @@ import { prepareImages } from "./hosts/harness/image.js";
 import { prepareCompose } from "./package/podmanCompose.js";
 import { prepareNewProjects } from "./package/newProject.js";
 import { prepareProviders } from "./terraform/providers/providers.js";
+import { buildOauth2Proxy } from "./portals/oauth2Proxy.js";
 import { prepareServers } from "./upstreams/servers.js";
 
 /**
@@ -51,6 +52,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "copyparty", tests: ["proof/applications/real."], make: prepareCopyparty },
   { name: "Radicale", tests: ["proof/applications/real."], make: prepareRadicale },
   { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo, compiles: true },
+  { name: "oauth2-proxy", tests: ["proof/portals/"], make: buildOauth2Proxy, compiles: true },
   { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers, compiles: true },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];
