@@ -54,7 +54,7 @@ export function withStep(config: ProxyConfigInput, setup: Setup): ProxyConfigInp
 const LOG_INS = [{ path: "/", match: "segment" as const, secret: "authorization" as const, failed: [401] }];
 
 function usersFile({ folder }: Setup): string {
-  const salt = Buffer.alloc(16, "salt");
+  const salt = Buffer.from("salt of 16 bytes");
   const hash = scryptSync(STEP_USER.password, salt, 32, { N: 2 ** 10, r: 8, p: 1 });
   const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
   const text = hashText({ kind: "scrypt", ln: 10, r: 8, p: 1, salt: unpadded(salt), hash: unpadded(hash) });

@@ -58,9 +58,10 @@ export async function flood(name: string, seconds: number): Promise<Verdict> {
     const [, usual] = await measured(other, true);
     await seenBy(other);
     const before = usageOf(frontEnd.process.pid!).memory;
-    let [guessed, beside] = await measured(frontEnd, false);
+    const [first, beside] = await measured(frontEnd, false);
+    let guessed = first;
     if (guesses !== undefined)
-      guessed = plus(guessed, await guess({ from, addresses, guesses, rate: 0, port: frontEnd.plainPort }));
+      guessed = plus(first, await guess({ from, addresses, guesses, rate: 0, port: frontEnd.plainPort }));
     const grown = Math.max(0, usageOf(frontEnd.process.pid!).memory - before);
     const seen = await seenBy(frontEnd);
     console.log(

@@ -4,7 +4,6 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hashText } from "../../../src/model/serving.js";
-import type { FeatureName } from "./table.js";
 
 /** Who may come in where features close the routes, what those send, and the portal that is asked. */
 
@@ -12,7 +11,10 @@ import type { FeatureName } from "./table.js";
 export const REFUSALS = { access: 403, basic: 401, forwardAuth: 302 } as const;
 export type Closing = keyof typeof REFUSALS;
 
-export const closingsOf = (features: readonly FeatureName[]): Closing[] =>
+/** Names of features; the table of all of them needs this module. */
+type Features = readonly string[];
+
+export const closingsOf = (features: Features): Closing[] =>
   (Object.keys(REFUSALS) as Closing[]).filter((name) => features.includes(name));
 
 /** Who a client is. */
@@ -32,14 +34,14 @@ const [USER, PASSWORD] = ["alice", "correct horse"];
 const COOKIE = "portal";
 
 /** The name that the upstream gets; undefined where nothing names one. */
-export function userOf(features: readonly FeatureName[], { seed }: Visitor): string | undefined {
+export function userOf(features: Features, { seed }: Visitor): string | undefined {
   if (features.includes("basic")) return USER;
   return features.includes("forwardAuth") ? `user${seed}` : undefined;
 }
 
 /** What a client sends to come in, or to be refused; and a name that it makes up. */
 export function visitorFields(
-  features: readonly FeatureName[],
+  features: Features,
   visitor: Visitor,
   cookies: readonly string[] = [],
 ): Record<string, string> {
@@ -70,7 +72,7 @@ export const isRenewal = (cookie: string): boolean => cookie.startsWith(`${COOKI
 
 /** The text of a file of users. A hash costs little here. */
 export function usersText(): string {
-  const salt = Buffer.alloc(16, "salt");
+  const salt = Buffer.from("salt of 16 bytes");
   const hash = scryptSync(PASSWORD, salt, 32, { N: 2 ** 10, r: 8, p: 1 });
   const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
   const text = hashText({ kind: "scrypt", ln: 10, r: 8, p: 1, salt: unpadded(salt), hash: unpadded(hash) });
