@@ -44,6 +44,7 @@ const NEEDS = [
     root: false,
   },
   { tests: "proof/applications/samples.test.ts", programs: ["nginx"], root: false },
+  { tests: "proof/portals/", programs: ["go", "rclone", "chromedriver", "chromium"], root: false },
   { tests: "proof/status/", programs: ["chromedriver", "chromium"], root: false },
   { tests: "proof/upstreams/", programs: ["go", "python3", "apache2"], root: false },
 ];

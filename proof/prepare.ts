@@ -11,6 +11,7 @@ import { prepareImages } from "./hosts/harness/image.js";
 import { prepareCompose } from "./package/podmanCompose.js";
 import { prepareNewProjects } from "./package/newProject.js";
 import { prepareProviders } from "./terraform/providers/providers.js";
+import { buildOauth2Proxy } from "./portals/oauth2Proxy.js";
 import { prepareServers } from "./upstreams/servers.js";
 
 /**
@@ -52,6 +53,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "copyparty", tests: ["proof/applications/real."], make: prepareCopyparty },
   { name: "Radicale", tests: ["proof/applications/real."], make: prepareRadicale },
   { name: "SFTPGo", tests: ["proof/applications/real."], make: buildSftpgo, compiles: true },
+  { name: "oauth2-proxy", tests: ["proof/portals/"], make: buildOauth2Proxy, compiles: true },
   { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers, compiles: true },
   { name: "CrowdSec", tests: ["proof/bans/crowdsec."], make: prepareCrowdSec },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },

@@ -6,6 +6,7 @@ import { TerraformStack, Testing } from "cdktf";
 import {
   Application,
   FrontEnd as FrontEndOnHost,
+  type FrontEndProps,
   Mode,
   type ReverseProxyProps,
   TlsMaterial,
@@ -31,6 +32,8 @@ export interface FrontEndOptions {
   readonly media?: Readonly<Record<string, string | Buffer>>;
   /** Longest time between two reads of a request body. */
   readonly requestBodyTimeoutMs?: number;
+  /** Default: none. Addresses of clients on loopback have to come from a proxy in `trustedProxies`. */
+  readonly passwordGuard?: FrontEndProps["passwordGuard"];
   /** A last change to the config that is deployed. */
   readonly change?: (config: ProxyConfigInput) => ProxyConfigInput;
   /** Environment and limits of the proxy: a command that runs the rest of its arguments. */
@@ -131,6 +134,7 @@ function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions):
       webdav: { url: `http://${HOST}:${webdav}` },
     },
     requestBodyTimeoutMs: options.requestBodyTimeoutMs,
+    passwordGuard: options.passwordGuard,
     paths: { defaultPageDirectory: folder, logDirectory: join(folder, "logs") },
     proxy: { workers: 1, ...options.proxy },
   });

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { totalOf } from "../../src/runtime/counting/counts.js";
 import { statusesOver } from "../../testkit/bothProtocols.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
@@ -118,6 +119,19 @@ test("no 100 and no upgrade comes before the judgement, and the connection serve
   const socket =
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
   expect((await exchange(front.plainPort, head("/admin", STRANGER, socket))).status).toBe(403);
+});
+
+test("refusals are counted by server, policy and field, over both protocols", async () => {
+  front.serving.counts.changes();
+  for (const target of ["/admin", "/hidden", "/silent", "/"]) {
+    const client = await connectTo(front.plainPort);
+    client.send(head(target, STRANGER, "Connection: close\r\n"));
+    await client.until((peer) => peer.ended || peer.closed);
+  }
+  await statusesOver(front, "/admin", { "x-forwarded-for": STRANGER });
+  const counts = front.serving.counts.changes()!;
+  const of = (policy: string): number => totalOf(counts, "accessRefused", { policy, reason: "allow" });
+  expect([of("home"), of("hidden"), of("silent"), totalOf(counts, "accessRefused")]).toEqual([3, 1, 1, 5]);
 });
 
 test("the address of a PROXY protocol header is judged, and not what its client says", async () => {

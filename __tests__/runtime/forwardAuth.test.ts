@@ -1,5 +1,6 @@
 import { scryptSync } from "node:crypto";
 import { hashText } from "../../src/model/serving.js";
+import { totalOf } from "../../src/runtime/counting/counts.js";
 import { statusesOver } from "../../testkit/bothProtocols.js";
 import { type EveryProtocol, startEveryProtocol } from "../../testkit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../testkit/http2Session.js";
@@ -59,8 +60,9 @@ function respond(question: string): string | undefined {
       `HTTP/1.1 302 Found\r\nLocation: ${SIGN_ON}\r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\n` +
       "Content-Length: 5\r\n\r\nmoved"
     );
+  const renewed = uri.includes("renewed") ? "Set-Cookie: session=alice2; Path=/\r\nset-cookie: b=2\r\n" : "";
   return (
-    `HTTP/1.1 200 OK\r\nRemote-User: ${user}\r\nRemote-Groups: a\r\nRemote-Groups: b\r\n` +
+    `HTTP/1.1 200 OK\r\n${renewed}Remote-User: ${user}\r\nRemote-Groups: a\r\nRemote-Groups: b\r\n` +
     "Remote-Email: x\r\nX-Other: 1\r\nContent-Length: 2\r\n\r\nin"
   );
 }
@@ -102,6 +104,10 @@ beforeAll(async () => {
       {
         ...{ name: "closed", path: "/closed", access: "site" },
         action: { ...proxied, upgrades: ["websocket"] },
+      },
+      {
+        ...{ name: "fixed", path: "/fixed", access: "site" },
+        action: { type: "respond", status: 200, body: "fixed" },
       },
       { name: "nginx", path: "/nginx", access: "nginx", action: proxied },
       { name: "hasty", path: "/hasty", access: "hasty", action: proxied },
@@ -262,6 +268,25 @@ test("a refusal reaches the client with what it needs, and nothing else", async 
   client.socket.destroy();
 });
 
+test.each(["/closed/renewed", "/fixed/renewed"])(
+  "a session that the portal renews reaches the client, at %s",
+  async (target) => {
+    const plain = await exchange(front.plainPort, head(target, [ALICE, CLOSE]));
+    expect(plain.status).toBe(200);
+    expect(plain.head).toContain(
+      "\r\nSet-Cookie: session=alice2; Path=/\r\nset-cookie: b=2\r\nCache-Control: private",
+    );
+    const session = connectHttp2(front.securePort);
+    const { status, headers } = await ask(session, { ":path": target, cookie: "session=alice" });
+    session.destroy();
+    expect([status, headers["set-cookie"], headers["cache-control"]]).toEqual([
+      ...[200, ["session=alice2; Path=/", "b=2"], "private"],
+    ]);
+    const unchanged = await exchange(front.plainPort, head("/fixed", [ALICE, CLOSE]));
+    expect(unchanged.head).not.toMatch(/set-cookie|cache-control/i);
+  },
+);
+
 test("users take turns on one connection to the portal, and each gets the own name", async () => {
   await exchange(front.plainPort, head("/closed", [ALICE, CLOSE]));
   const before = connections;
@@ -319,8 +344,9 @@ test("a tunnel begins only after the portal lets it in", async () => {
   const refused = await exchange(front.plainPort, head("/closed/socket", websocket));
   expect([refused.status, asked]).toEqual([302, []]);
   const client = await connectTo(front.plainPort);
-  client.send(head("/closed/socket", [...websocket, "Cookie: session=alice"]));
+  client.send(head("/closed/socket/renewed", [...websocket, "Cookie: session=alice"]));
   await client.receives("HTTP/1.1 101 ");
+  await client.receives("\r\nSet-Cookie: session=alice2; Path=/\r\n");
   client.socket.destroy();
   expect(asked[0]).toMatch(/\r\nRemote-User: alice\r\n/);
   expect(questions.filter((one) => /upgrade|sec-websocket-accept/i.test(one))).toEqual([]);
@@ -341,11 +367,15 @@ test("an upload is asked for only after the portal lets it in", async () => {
   expect(questions.filter((one) => /abcd|content-length|expect/i.test(one))).toEqual([]);
 });
 
-test("logs name the policy", async () => {
+test("logs and metrics name the policy", async () => {
+  front.serving.counts.changes();
   await statuses("/closed/forbidden");
   await statuses("/down");
   await eventually(async () => /"access":"down forwardAuth"/.test(await front.accessLog()));
   expect(await front.accessLog()).toContain('"access":"site forwardAuth"');
+  const counts = front.serving.counts.changes()!;
+  for (const policy of ["site", "down"])
+    expect(totalOf(counts, "accessRefused", { policy, reason: "forwardAuth" })).toBe(2);
   const errors = await front.errorLog();
   expect(errors).toMatch(/access="site forwardAuth": the portal responded with 403/);
   expect(errors).toMatch(/access="down forwardAuth": connect\(\) failed/);

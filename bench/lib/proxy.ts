@@ -35,6 +35,8 @@ export interface Setup {
   readonly upstreamTls?: boolean;
   /** How many servers the application has; default 1. Portico, nginx and haproxy share requests out among them. */
   readonly applicationServers?: number;
+  /** A step before each request, by its name in `requestSteps.ts`; only Portico has them. */
+  readonly step?: string;
 }
 
 /** Where the application's servers listen: all have one port, on addresses of loopback. */

@@ -15,6 +15,7 @@ import {
 import { proxyConfigText } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
 import { BEFORE } from "../lib/work.js";
+import { withStep } from "./requestSteps.js";
 import { applicationServers, bulkUpstreams, type ProxyKind, type Setup } from "../lib/proxy.js";
 
 const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
@@ -91,7 +92,7 @@ function porticoConfig(setup: Setup): string {
     });
     server.addRoute("all", { path: "/", action: Action.proxy(frontEnd.site.upstreams.web) });
   }
-  const { config } = frontEnd.proxy;
+  const config = withStep(frontEnd.proxy.config, setup);
   // Only the address differs from what is deployed: a benchmark must not be reachable from outside.
   return proxyConfigText({ ...config, listeners: config.listeners.map((l) => ({ ...l, address: HOST })) });
 }

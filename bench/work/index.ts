@@ -3,6 +3,7 @@ import { distantUpload } from "./distantUpload.js";
 import { tlsFull, tlsResumed } from "./handshakes.js";
 import { latency } from "./latency.js";
 import { memory } from "./memory.js";
+import { requestSteps } from "./requestSteps.js";
 import { routeScaling, serverScaling, upstreamScaling, workerScaling } from "./scaling.js";
 import { smallHead, smallHttp1, smallHttp2, smallTls } from "./smallRequests.js";
 import { start } from "./start.js";
@@ -36,6 +37,7 @@ export const WORK: readonly Work[] = [
   serverScaling,
   upstreamScaling,
   workerScaling,
+  requestSteps,
   worstHead,
   victims,
 ];

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Exchange } from "./case.js";
 import type { Pool } from "./pool.js";
@@ -8,6 +8,7 @@ import { readBy, Receiver, send } from "./transfer.js";
 export interface Arrival {
   readonly server: string;
   readonly target: string;
+  readonly fields: IncomingHttpHeaders;
   readonly at: number;
 }
 
@@ -85,8 +86,8 @@ export class Running {
     await closed;
   }
 
-  arrived(server: string, target: string): void {
-    this.arrivals.push({ server, target, at: performance.now() });
+  arrived(server: string, { url, headers }: IncomingMessage): void {
+    this.arrivals.push({ server, target: url!, fields: headers, at: performance.now() });
   }
 
   leave(close: () => void): void {

@@ -153,7 +153,7 @@ export const FAILS = "fails.";
 function serve(by: BodyServer, request: IncomingMessage, response: ServerResponse): void {
   const id = idOf(request);
   const running = by.find(id);
-  running?.arrived(by.name, request.url!);
+  running?.arrived(by.name, request);
   request.on("error", () => undefined);
   response.on("error", () => undefined);
   if (running === undefined) {
@@ -191,7 +191,7 @@ async function respond(response: ServerResponse, { exchange, down, uploaded }: R
 
 function tunnel(by: BodyServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const running = by.find(idOf(request));
-  running?.arrived(by.name, request.url!);
+  running?.arrived(by.name, request);
   if (running === undefined) {
     socket.destroy();
     return;

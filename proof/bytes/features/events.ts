@@ -7,7 +7,7 @@ import { HOST } from "../clients.js";
 import { FAILS } from "../upstreams.js";
 import type { PlannedEvent } from "./scene.js";
 import type { Stage } from "./stage.js";
-import { AT_HOME } from "./table.js";
+import { visitorFields } from "./closed.js";
 
 /** When something was so. Times are those of `performance.now`. */
 export interface Happening {
@@ -48,7 +48,9 @@ const PLAYS: Readonly<Record<PlannedEvent["kind"], Play>> = {
     const may503 = (): boolean =>
       stage.scene.features.includes("maintenance") || stage.servers.some(({ isUp }) => !isUp);
     const fail = async (id: string): Promise<void> => {
-      const head = `GET /web/${id} HTTP/1.1\r\nHost: ${HOST}\r\nX-Forwarded-For: ${AT_HOME}\r\nConnection: close\r\n\r\n`;
+      const fields = { Host: HOST, ...visitorFields(stage.scene.features, { seed: 0 }), Connection: "close" };
+      const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+      const head = `GET /web/${id} HTTP/1.1\r\n${lines.join("")}\r\n`;
       const may503Before = may503();
       const { status } = await exchange(stage.frontEnd.plainPort, head);
       const times = stage.asked.filter((one) => one === id).length;

@@ -1,6 +1,7 @@
 import { Random, SEED } from "../../../testkit/random.js";
 import { Pool } from "../pool.js";
 import { Running } from "../running.js";
+import type { Closing } from "./closed.js";
 import type { Happening } from "./events.js";
 import { judge, type Played, Sessions } from "./laws.js";
 import { play } from "./play.js";
@@ -45,6 +46,7 @@ describe("scenes", () => {
     expect(excluded).toEqual([
       ["hold", "several"],
       ["hold", "sticky"],
+      ["basic", "forwardAuth"],
     ]);
     expect(Object.keys(FEATURES)).toHaveLength(FEATURE_NAMES.length);
   });
@@ -65,9 +67,11 @@ describe("the judge", () => {
     readonly fields?: Record<string, string | string[]>;
     readonly text?: string;
     readonly arrivals?: readonly string[];
+    /** Fields that the upstream got. */
+    readonly got?: Record<string, string>;
     readonly cookie?: string;
     readonly isBrowser?: boolean;
-    readonly isStranger?: boolean;
+    readonly keptOutBy?: Closing;
     readonly times?: readonly [number, number];
   }
 
@@ -79,11 +83,12 @@ describe("the judge", () => {
     running.up.ended = true;
     if (status !== undefined && status !== 200) running.faults.push(`status ${status}`);
     const places = more.arrivals ?? (status === 503 ? [] : ["server0"]);
-    for (const server of places) running.arrivals.push({ server, target: "/web/1", at: begun + 1 });
+    for (const server of places)
+      running.arrivals.push({ server, target: "/web/1", at: begun + 1, fields: more.got ?? {} });
     const session = {
       client: "http",
       isBrowser: more.isBrowser === true,
-      isStranger: more.isStranger === true,
+      keptOutBy: more.keptOutBy,
       windowBytes: 1,
       seed: 1,
     } as const;
@@ -166,17 +171,39 @@ describe("the judge", () => {
     ],
     [
       "the refusal of a stranger, in a maintenance too",
-      { status: 403, isStranger: true, arrivals: [] },
+      { status: 403, keptOutBy: "access", arrivals: [] },
       [happening("maintenance")],
       features("access", "maintenance"),
       [],
     ],
     [
       "a stranger that came in",
-      { status: 200, fields: own, isStranger: true },
+      { status: 200, fields: own, keptOutBy: "access" },
       [],
       features("access"),
       [/^200 for a stranger/, /^server0 got/],
+    ],
+    [
+      "a password that reaches the upstream, and a name that the client made up",
+      {
+        status: 200,
+        fields: own,
+        got: { "remote-user": "alice", remote_user: "mallory", authorization: "x" },
+      },
+      [],
+      features("basic"),
+      [/^the upstream got the user alice,mallory for alice/, /a password$/],
+    ],
+    [
+      "the portal's cookie of another request",
+      {
+        status: 200,
+        fields: { ...own, "set-cookie": ["portal=user1; Path=/web/2"] },
+        got: { "remote-user": "user1" },
+      },
+      [],
+      features("forwardAuth"),
+      [/^200 with the portal's cookies portal=user1; Path=\/web\/2/],
     ],
   ])("of %s", (_, shown, happenings, scene, faults) => {
     const found = judge(played(shown), happenings, scene);

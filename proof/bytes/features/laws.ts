@@ -1,9 +1,10 @@
 import { HOST } from "../clients.js";
-import type { Running } from "../running.js";
+import type { Arrival, Running } from "../running.js";
 import type { Happening } from "./events.js";
 import type { FileRequest } from "./files.js";
 import type { Scene, Session } from "./scene.js";
-import { PAGE_MARK, REWRITTEN, SESSION } from "./table.js";
+import { isRenewal, type Closing, REFUSALS, renewalOf, userOf } from "./closed.js";
+import { type FeatureName, PAGE_MARK, REWRITTEN, SESSION } from "./table.js";
 
 /** What an exchange of a scene may get, by the rules of docs/decisions.md and docs/pauses.md. */
 
@@ -24,8 +25,12 @@ const KILL_MS = 250;
 export function judge(played: Played, happenings: readonly Happening[], scene: Scene): string[] {
   const { running } = played;
   const { head } = running;
-  if (played.session.isStranger) return strangerFaults(running);
-  const faults = [...refusalFaults(played, happenings, scene), ...arrivalFaults(played, scene)];
+  if (played.session.keptOutBy !== undefined) return strangerFaults(running, played.session.keptOutBy);
+  const faults = [
+    ...refusalFaults(played, happenings, scene),
+    ...arrivalFaults(played, scene),
+    ...portalFaults(played, scene),
+  ];
   const isRefused = head !== undefined && mayBeRefused(played, happenings, head.status);
   // What was cut off may be: but what came before that is right.
   if (isRefused || mayBeCut(played, happenings)) running.abandoned = true;
@@ -36,12 +41,12 @@ export function judge(played: Played, happenings: readonly Happening[], scene: S
   return [...running.judge(), ...faults];
 }
 
-/** Whatever happens meanwhile, and whatever the request is, access refuses a stranger (docs/access.md). */
-function strangerFaults(running: Running): string[] {
+/** Whatever happens meanwhile, and whatever the request is, a policy refuses a stranger (docs/access.md). */
+function strangerFaults(running: Running, keptOutBy: Closing): string[] {
   const { arrivals, head } = running;
   running.abandoned = true;
   return [
-    ...(head?.status === 403 ? [] : [`${head?.status ?? "no response"} for a stranger`]),
+    ...(head?.status === REFUSALS[keptOutBy] ? [] : [`${head?.status ?? "no response"} for a stranger`]),
     ...arrivals.map(({ server }) => `${server} got the request of a stranger`),
   ];
 }
@@ -91,13 +96,14 @@ function refusalFaults(played: Played, happenings: readonly Happening[], scene: 
   const isPage = text.includes(`${PAGE_MARK} ${status}`);
   if (isPage !== (isOwn && played.session.isBrowser))
     faults.push(`${status} with ${isPage ? "the" : "another"} page: ${text.slice(0, 60)}`);
-  if ((isOwn || status === 503) && (fields.vary !== "Accept" || fields["cache-control"] !== "no-store"))
+  const isKept = fields["cache-control"]?.endsWith("no-store") !== true;
+  if ((isOwn || status === 503) && (fields.vary !== "Accept" || isKept))
     faults.push(`${status} with Vary ${fields.vary}, Cache-Control ${fields["cache-control"]}`);
   return faults;
 }
 
 /** How often it was sent, and where (decisions 4.5, 2.1). */
-function arrivalFaults({ running, path }: Played, { features }: Scene): string[] {
+function arrivalFaults({ running, path, session }: Played, { features }: Scene): string[] {
   const { arrivals, exchange, head } = running;
   const most = exchange.transfer === "download" ? 2 : 1;
   const target = features.includes("rewrite") ? path.replace("/web", REWRITTEN) : path;
@@ -105,8 +111,28 @@ function arrivalFaults({ running, path }: Played, { features }: Scene): string[]
   return [
     ...(arrivals.length <= most ? [] : [`sent ${arrivals.length} times`]),
     ...(head?.status === 503 && arrivals.length > 0 ? ["refused, and sent"] : []),
+    ...arrivals.flatMap((one) => namedFaults(one, features, session)),
     ...odd.map((one) => `the upstream got ${one.target} for ${path}`),
   ];
+}
+
+/** The upstream gets the name that the proxy knows, whatever the client says, and no password. */
+function namedFaults({ fields }: Arrival, features: readonly FeatureName[], session: Session): string[] {
+  const user = userOf(features, session);
+  const names = [fields["remote-user"], fields["remote_user"]].filter((one) => one !== undefined);
+  return [
+    ...(names.join() === (user ?? "") ? [] : [`the upstream got the user ${names.join()} for ${user}`]),
+    ...(fields.authorization === undefined ? [] : ["the upstream got a password"]),
+  ];
+}
+
+/** The portal's cookie for this request, and no other's, comes with the response, whatever makes it. */
+function portalFaults({ running, session, path }: Played, { features }: Scene): string[] {
+  const { head } = running;
+  if (head === undefined) return [];
+  const got = (head.fields["set-cookie"] ?? []).filter(isRenewal);
+  const expected = features.includes("forwardAuth") ? [renewalOf(session, path)] : [];
+  return got.join() === expected.join() ? [] : [`${head.status} with the portal's cookies ${got.join()}`];
 }
 
 /** Fields that features are about. */

@@ -9,7 +9,7 @@ import { fileRequest } from "./files.js";
 import { judge, type Played, Sessions } from "./laws.js";
 import { exchangeOf, type Scene, SCENE_MS, type Session } from "./scene.js";
 import { Stage } from "./stage.js";
-import { AT_HOME, STRANGER } from "./table.js";
+import { visitorFields } from "./closed.js";
 
 /** What became of a scene. */
 export interface Outcome {
@@ -47,7 +47,7 @@ async function playSession(
   until: number,
 ): Promise<Played[]> {
   const chance = new Random(session.seed);
-  const { client, windowBytes, isBrowser, isStranger } = session;
+  const { client, windowBytes, isBrowser, keptOutBy } = session;
   const recordBytes = 16_384;
   const connections = connectionsOf(
     { client, together: false, recordBytes, windowBytes, exchanges: [] },
@@ -64,13 +64,12 @@ async function playSession(
     const running = new Running(id, file?.exchange ?? drawn, pool, recordBytes);
     const path = file === undefined ? `/web/${id}` : `/file/${file.name}?${id}`;
     stage.running.set(id, running);
+    const cookies =
+      cookie === undefined ? [] : ["other=1", `${sticky!.cookie ?? sticky!.applicationCookie}=${cookie}`];
     running.fields = {
       accept: isBrowser ? "text/html,*/*;q=0.8" : "*/*",
-      ...(cookie === undefined
-        ? {}
-        : { cookie: `other=1; ${sticky!.cookie ?? sticky!.applicationCookie}=${cookie}` }),
       ...(file?.accepted === undefined ? {} : { "accept-encoding": file.accepted }),
-      ...(features.includes("access") ? { "x-forwarded-for": isStranger ? STRANGER : AT_HOME } : {}),
+      ...visitorFields(features, session, cookies),
     };
     running.showsUrl = true;
     const begun = performance.now();
@@ -82,8 +81,8 @@ async function playSession(
     all.push(played);
     cookie = Sessions.cookieOf(played);
     // A refused client would ask again and again meanwhile.
-    const { status } = running.head ?? {};
-    await sleep(status === 503 || status === 403 ? 20 : chance.upTo(5));
+    const isRefused = running.head?.status === 503 || keptOutBy !== undefined;
+    await sleep(isRefused ? 20 : chance.upTo(5));
   }
   await connections.close();
   return all;

@@ -12,6 +12,7 @@ import {
   pairsOf,
   type Parts,
 } from "./table.js";
+import { closingsOf, type Visitor } from "./closed.js";
 
 /** What is played: features together, what happens, and who uses the proxy meanwhile. Plain data, made from a seed. */
 export interface Scene {
@@ -37,13 +38,10 @@ export interface PlannedEvent {
 }
 
 /** One client, which plays exchanges one after the other until the scene ends. */
-export interface Session {
+export interface Session extends Visitor {
   readonly client: (typeof CLIENTS)[number];
   readonly isBrowser: boolean;
-  /** Whether `access` keeps it out. */
-  readonly isStranger: boolean;
   readonly windowBytes: number;
-  readonly seed: number;
 }
 
 /** So long clients begin exchanges. */
@@ -84,7 +82,7 @@ export function sceneOf(seed: number, number: number, features: readonly Feature
       isBrowser: chance.is(0.5),
       windowBytes: chance.of(65_535, 16_384, 1_048_576),
       seed: chance.pick(2 ** 30),
-      isStranger: chance.is(0.4) && features.includes("access"),
+      keptOutBy: chance.is(0.4) ? chance.of(...closingsOf(features)) : undefined,
     })),
   };
 }
@@ -104,7 +102,16 @@ function eventsOf(chance: Random, kind: EventKind | undefined, servers: number):
 
 function partsOf(chance: Random, features: readonly FeatureName[]): Parts {
   const parts: Record<keyof Parts, object> = {
-    ...{ upstream: {}, proxied: {}, action: {}, files: {}, fileAction: {}, server: {}, config: {} },
+    ...{
+      upstream: {},
+      proxied: {},
+      action: {},
+      files: {},
+      fileAction: {},
+      server: {},
+      config: {},
+      policy: {},
+    },
   };
   for (const name of features)
     for (const [part, more] of Object.entries(FEATURES[name].parts?.(chance) ?? {}))

@@ -14,8 +14,10 @@ import { HOST } from "../clients.js";
 import type { Pool } from "../pool.js";
 import type { Running } from "../running.js";
 import { BodyServer, hungUp, IDLE_MS } from "../upstreams.js";
+import { Portal, usersText } from "./closed.js";
 import { contentsOf } from "./files.js";
 import type { Scene } from "./scene.js";
+import type { Parts } from "./table.js";
 
 /** The deployed proxy with the features of a scene, and the servers of its upstream. */
 export class Stage {
@@ -26,6 +28,7 @@ export class Stage {
   frontEnd!: FrontEnd;
   /** The master; an upgrade replaces it. */
   private pid!: number;
+  private portal: Portal | undefined;
   private level!: Level;
   private changes = 0;
 
@@ -42,6 +45,7 @@ export class Stage {
       return new BodyServer(`server${i}`, carrier, path, shown, (id) => stage.find(id));
     });
     for (const server of stage.servers) await server.up();
+    if (scene.features.includes("forwardAuth")) stage.portal = await Portal.start();
     const unused = 1;
     stage.frontEnd = await startFrontEnd({
       upstreams: { web: unused, fileServer: unused, webdav: unused },
@@ -101,6 +105,7 @@ export class Stage {
     } finally {
       await frontEnd.stop();
       for (const server of this.servers) await server.kill();
+      this.portal?.close();
       rmSync(this.folder, { recursive: true, force: true });
     }
   }
@@ -114,6 +119,18 @@ export class Stage {
     return { process: { pid: this.pid }, control: this.frontEnd.control };
   }
 
+  /** The access policy of the scene, with what only the stage knows. */
+  private policy(): Parts["policy"] {
+    const { policy } = this.scene.parts;
+    const { basic, forwardAuth } = policy;
+    if (forwardAuth !== undefined)
+      return { ...policy, forwardAuth: { ...forwardAuth, url: this.portal!.url } };
+    if (basic === undefined) return policy;
+    const usersFile = join(this.folder, "users");
+    writeFileSync(usersFile, usersText(), { mode: 0o600 });
+    return { ...policy, basic: { ...basic, usersFile } };
+  }
+
   private configured(config: ProxyConfigInput): ProxyConfigInput {
     const { parts, workers, carriers } = this.scene;
     const log = config.logs?.error;
@@ -123,9 +140,12 @@ export class Stage {
     const servers = urls.length === 1 ? urls[0]! : { servers: urls };
     const tls = carriers.includes("https") ? { tls: { verify: false } } : {};
     const directory = join(logs, "../media/file");
+    const isClosed = Object.keys(parts.policy).length > 0;
+    const closed = isClosed ? { access: "closed" } : {};
     return {
       ...config,
       ...parts.config,
+      ...(isClosed ? { accessPolicies: { closed: this.policy() } } : {}),
       workers,
       logs: { access: { path: join(logs, ACCESS_LOG) }, error: { path: join(logs, ERROR_LOG) } },
       upstreams: [
@@ -140,11 +160,11 @@ export class Stage {
           ...parts.server,
           routes: [
             {
-              ...{ name: "web", path: "/web", requestBodyBytesMax: 0, ...parts.proxied },
+              ...{ name: "web", path: "/web", requestBodyBytesMax: 0, ...closed, ...parts.proxied },
               action: { type: "proxy", upstream: "features", ...parts.action },
             },
             {
-              ...{ name: "file", path: "/file", ...parts.files },
+              ...{ name: "file", path: "/file", ...closed, ...parts.files },
               action: { type: "staticFiles", directory, ...parts.fileAction },
             },
           ],

@@ -1,6 +1,7 @@
 import type { ProxyConfigInput, RouteInput, UpstreamInput } from "../../../src/model/index.js";
 import type { Random } from "../../../testkit/random.js";
 import type { Carrier } from "../case.js";
+import { HOME, USER_FIELD } from "./closed.js";
 
 /**
  * The features of the proxy that change what a request gets, or when. Each is data: what it changes in the config, which
@@ -19,6 +20,8 @@ export interface Parts {
   readonly fileAction: { readonly precompressed?: ("zstd" | "br" | "gzip")[] };
   readonly server: Partial<ProxyConfigInput["virtualServers"][number]>;
   readonly config: Partial<ProxyConfigInput>;
+  /** The access policy of both routes; its file of users and the URL of its portal are the stage's. */
+  readonly policy: Partial<NonNullable<ProxyConfigInput["accessPolicies"]>[string]>;
 }
 
 export type EventKind = "outage" | "unanswered" | "quiesce" | "maintenance" | "reload" | "upgrade";
@@ -34,7 +37,18 @@ interface Feature {
 
 export const FEATURE_NAMES = [
   ...(["hold", "several", "sticky", "quiesce", "maintenance", "errorPages", "precompressed"] as const),
-  ...(["rewrite", "https", "unix", "unanswered", "reload", "upgrade", "access", "guard"] as const),
+  ...([
+    "rewrite",
+    "https",
+    "unix",
+    "unanswered",
+    "reload",
+    "upgrade",
+    "access",
+    "basic",
+    "forwardAuth",
+  ] as const),
+  "guard",
 ] as const;
 export type FeatureName = (typeof FEATURE_NAMES)[number];
 
@@ -76,10 +90,15 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
   reload: { event: "reload" },
   upgrade: { event: "upgrade" },
   access: {
-    parts: () => ({
-      config: { trustedProxies: ["127.0.0.1"], accessPolicies: { home: { allow: [`${AT_HOME}/32`] } } },
-      proxied: { access: "home" },
-      files: { access: "home" },
+    parts: () => ({ config: { trustedProxies: ["127.0.0.1"] }, policy: { allow: [HOME] } }),
+  },
+  basic: { parts: () => ({ policy: { basic: { usersFile: "", userField: USER_FIELD } } }) },
+  forwardAuth: {
+    excludes: ["basic"],
+    parts: (chance) => ({
+      policy: {
+        forwardAuth: { url: "", copyFields: [USER_FIELD], convention: chance.of("traefik", "nginx") },
+      },
     }),
   },
   // Each request may try a secret, and none is wrong: bodies are held, or pass as they are too long, and nothing is refused.
@@ -96,10 +115,6 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
     }),
   },
 };
-
-/** Addresses that clients have by their word, which the proxy believes with `access`. */
-export const AT_HOME = "192.168.1.5";
-export const STRANGER = "198.51.100.7";
 
 /** Tunnels stay open for so long. */
 const LONG_MS = 60_000;

@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** What the servers ask for. */
+export const CREDENTIALS = { user: "ada", password: "correct-horse" };
+
 /** What became of one test: passed, passed with a complaint, failed with a reason, or not run. */
 export interface Outcome {
   /** `copymove/move_coll#11`: suite, test and its place, since names repeat. */
@@ -18,7 +21,10 @@ export async function litmus(url: string): Promise<Outcome[]> {
   // It leaves a log where it runs.
   const cwd = mkdtempSync(join(tmpdir(), "portico-litmus-"));
   try {
-    const child = spawn("litmus", ["--keep-going", `${url}/`], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("litmus", ["--keep-going", `${url}/`, CREDENTIALS.user, CREDENTIALS.password], {
+      cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const late = setTimeout(() => child.kill("SIGKILL"), LITMUS_MS_MAX);
     let text = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (text += data));

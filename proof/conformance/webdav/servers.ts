@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -6,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../testkit/ports.js";
-import type { Suite } from "./litmus.js";
+import { CREDENTIALS, type Suite } from "./litmus.js";
 
 /** Where the servers serve their files, as the front end forwards it: the path is left as it is (service 4.1). */
 export const DAV_PATH = "/syncdav";
@@ -28,6 +29,8 @@ interface Recipe {
   readonly passes: readonly Suite[];
   /** How many files it takes at once; 4 by default. */
   readonly transfers?: number;
+  /** Wrong passwords that it is sent meanwhile; by default those of an hour, five a second. */
+  readonly wrongPasswords?: number;
   /** The version, or nothing if the server is not here. */
   version(): string | undefined;
   command(place: { readonly folder: string; readonly root: string; readonly port: number }): string[];
@@ -52,11 +55,24 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
     command: ({ folder, root, port }) => {
       const modules = "/usr/lib/apache2/modules";
       const config = join(folder, "httpd.conf");
-      const loaded = ["mpm_event", "authz_core", "alias", "dav", "dav_fs"];
+      const loaded = [
+        "mpm_event",
+        "authn_core",
+        "authn_file",
+        "authz_core",
+        "authz_user",
+        "auth_basic",
+        "alias",
+      ];
+      const users = join(folder, "users");
+      const digest = createHash("sha1").update(CREDENTIALS.password).digest("base64");
+      writeFileSync(users, `${CREDENTIALS.user}:{SHA}${digest}\n`, { mode: 0o644 });
       writeFileSync(
         config,
         [
-          ...loaded.map((name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`),
+          ...[...loaded, "dav", "dav_fs"].map(
+            (name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`,
+          ),
           `Listen 127.0.0.1:${port}`,
           "ServerName localhost",
           "User www-data",
@@ -69,7 +85,10 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
           `Alias ${DAV_PATH} ${root}`,
           `<Location ${DAV_PATH}>`,
           "  Dav On",
-          "  Require all granted",
+          "  AuthType Basic",
+          '  AuthName "files"',
+          `  AuthUserFile ${users}`,
+          "  Require valid-user",
           "</Location>",
           "",
         ].join("\n"),
@@ -86,14 +105,16 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
     // It locks the folder of a file that comes; a second file of the same folder may be 423 then.
     transfers: 1,
     version: () => firstLine("rclone", "version"),
-    command: ({ root, port }) =>
-      `rclone serve webdav ${root} --addr 127.0.0.1:${port} --baseurl ${DAV_PATH} --config /dev/null`.split(
-        " ",
-      ),
+    command: ({ root, port }) => [
+      ...["rclone", "serve", "webdav", root, "--addr", `127.0.0.1:${port}`, "--baseurl", DAV_PATH],
+      ...["--config", "/dev/null", "--user", CREDENTIALS.user, "--pass", CREDENTIALS.password],
+    ],
   },
   wsgidav: {
     needs: "Python 3 with venv, and its package index",
     passes: ["basic", "copymove"],
+    // It takes some milliseconds for each.
+    wrongPasswords: 2_000,
     version: () => {
       const program = join(WSGIDAV, "bin/wsgidav");
       if (!existsSync(program)) {
@@ -110,7 +131,8 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
         host: "127.0.0.1",
         port,
         provider_mapping: { [DAV_PATH]: root },
-        simple_dc: { user_mapping: { "*": true } },
+        simple_dc: { user_mapping: { "*": { [CREDENTIALS.user]: { password: CREDENTIALS.password } } } },
+        http_authenticator: { accept_basic: true, accept_digest: false, default_to_digest: false },
         property_manager: true,
         lock_storage: true,
         verbose: 1,

@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { CREDENTIALS } from "./litmus.js";
 
 /** Names that need encoding, quoting or care somewhere on the way. */
 const NAMES = [
@@ -65,7 +66,9 @@ async function rclone(...args: string[]): Promise<string> {
     "1",
     ...args,
   ];
-  const child = spawn("rclone", all, { stdio: ["ignore", "pipe", "pipe"] });
+  const pass = spawnSync("rclone", ["obscure", CREDENTIALS.password], { encoding: "utf8" }).stdout.trim();
+  const env = { ...process.env, RCLONE_WEBDAV_USER: CREDENTIALS.user, RCLONE_WEBDAV_PASS: pass };
+  const child = spawn("rclone", all, { env, stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   child.stdout.on("data", (data) => (stdout += data));
   child.stderr.on("data", (data) => (stderr += data));

@@ -73,16 +73,25 @@ export function portalUser(
   return { dropped: new Set(copyFields.map(usualSpelling)), fields };
 }
 
+/** The fields of such a response that the client gets, with whatever responds then: a portal renews its session so. */
+export function portalCookies(response: HeaderList): HeaderList {
+  const cookies = fieldsNamed(response, ["Set-Cookie"]);
+  // A cache that others share must not keep the session of one (RFC 9111, 7.3).
+  return cookies.length === 0 ? [] : [...cookies, "Cache-Control", "private"];
+}
+
 /** The fields of another response of the portal that the client gets. */
 export function portalRefusal(response: HeaderList): HeaderList {
-  const passing = response.flatMap((name, i) =>
-    i % 2 === 0 && REFUSAL_FIELDS.some((one) => sameName(name, one)) ? [name, response[i + 1]!] : [],
-  );
   // Once signed on, a client must not find the refusal in its cache.
-  return [...passing, "Cache-Control", "no-store"];
+  return [...fieldsNamed(response, REFUSAL_FIELDS), "Cache-Control", "no-store"];
 }
 
 const REFUSAL_FIELDS = ["Location", "Set-Cookie", "WWW-Authenticate", "Content-Type"];
+
+const fieldsNamed = (list: HeaderList, names: readonly string[]): HeaderList =>
+  list.flatMap((name, i) =>
+    i % 2 === 0 && names.some((one) => sameName(name, one)) ? [name, list[i + 1]!] : [],
+  );
 
 const sameName = (a: string, b: string): boolean =>
   a.length === b.length && a.toLowerCase() === b.toLowerCase();

@@ -2,6 +2,7 @@ import {
   bothUsers,
   type ForwardAuthConfig,
   type PolicyJudge,
+  portalCookies,
   portalHead,
   portalRefusal,
   portalUpstream,
@@ -195,6 +196,8 @@ class PortalStep implements ConnectionTaker, ResponseReader {
         fields: portalRefusal(fields.list),
         body: Buffer.concat(this.pieces),
       });
+    const cookies = portalCookies(fields.list);
+    if (cookies.length > 0) exchange.portalFields = [...(exchange.portalFields ?? []), ...cookies];
     exchange.user = bothUsers(exchange.user, portalUser(this.config, fields.list));
     outcomes.admitted();
   }

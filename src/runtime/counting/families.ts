@@ -185,6 +185,14 @@ export const FAMILIES = {
     help: "Workers that ended unexpectedly and were replaced.",
     labels: [],
   },
+  accessRefused: {
+    name: "portico_access_refused_total",
+    type: "counter",
+    help:
+      "Requests that an access policy refused, by the place where the policy was given and its field: `allow`, `deny`, " +
+      "`denyFile`, `basic` or `forwardAuth`. Requests without a user count as well.",
+    labels: ["server", "policy", "reason"],
+  },
   logInsRefused: {
     name: "portico_log_ins_refused_total",
     type: "counter",

@@ -1,3 +1,4 @@
+import type { AccessRefusal } from "../../model/serving.js";
 import { boundsOf, type Slots } from "./slots.js";
 
 /** The byte counts of an exchange in progress. */
@@ -17,6 +18,8 @@ export interface CountedExchange extends Transferred {
   /** Milliseconds until the head of the response; -1 if there was none. */
   readonly headMs: number;
   readonly errorToken: string | undefined;
+  /** Undefined for a request that may come in. */
+  readonly accessRefusal?: Pick<AccessRefusal, "policy" | "by"> | undefined;
 }
 
 /** The server and route that requests are counted for. */
@@ -33,6 +36,8 @@ export class RequestCounts {
   private readonly firstByte: number;
   /** Places of failures, by their names. */
   private readonly failures = new Map<string, number>();
+  /** Places of refusals, by policies and their fields. */
+  private readonly refusals = new Map<string, number>();
   /** Places of durations, by scheme, method and status. */
   private readonly durations = new Map<number, number>();
 
@@ -55,13 +60,14 @@ export class RequestCounts {
   /** An exchange is over. @param now by `performance.now()` */
   over(exchange: CountedExchange, now: number): void {
     this.progress(exchange);
-    const { request, client, status, headMs, errorToken } = exchange;
+    const { request, client, status, headMs, errorToken, accessRefusal } = exchange;
     const ofMethod = methodIndex(request.method) * 2 + (client.scheme === "https" ? 1 : 0);
     const key = ofMethod * 1_000 + status;
     const at = this.durations.get(key) ?? this.durationAt(key, exchange);
     this.slots.observe(at, DURATIONS, now - request.receivedAt);
     if (headMs >= 0) this.slots.observe(this.firstByte, FIRST_BYTES, headMs);
     if (errorToken !== undefined) this.slots.add(this.failures.get(errorToken) ?? this.failureAt(errorToken));
+    if (accessRefusal !== undefined) this.slots.add(this.refusalAt(accessRefusal));
   }
 
   /** Counts bytes transferred since the last call. */
@@ -81,6 +87,13 @@ export class RequestCounts {
   private failureAt(token: string): number {
     const at = this.slots.place("failures", [...this.labels, token]);
     this.failures.set(token, at);
+    return at;
+  }
+
+  private refusalAt({ policy, by }: Pick<AccessRefusal, "policy" | "by">): number {
+    const key = `${policy} ${by}`;
+    const at = this.refusals.get(key) ?? this.slots.place("accessRefused", [this.place.server, policy, by]);
+    this.refusals.set(key, at);
     return at;
   }
 

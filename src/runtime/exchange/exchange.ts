@@ -132,6 +132,8 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   guardRefusal?: { readonly guard: string; readonly reason: "slowed" | "closed" } | undefined;
   /** Who asks, if access policies ask for that. */
   user?: VerifiedUser | undefined;
+  /** Fields of a portal that admitted the request, which the response has besides its own, whatever makes it. */
+  portalFields?: HeaderList | undefined;
 }
 
 /**

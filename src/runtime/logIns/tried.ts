@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { LogInConfig } from "../../model/serving.js";
 import type { RequestHead } from "../codec/request.js";
 import { type HeaderList, headerValue } from "../exchange/exchange.js";
@@ -55,12 +55,14 @@ export class SecretHashes {
   }
 
   private hash(parts: readonly string[]): string {
-    const hmac = createHmac("sha256", Buffer.from(this.key, "base64")).update(JSON.stringify(parts));
-    return hmac.digest().subarray(0, HASH_BYTES).toString("base64");
+    // Nobody sees it, so it needs no HMAC: the objects of three cost more than all the rest of a request.
+    return hash("sha256", this.key + JSON.stringify(parts), "base64").slice(0, HASH_CHARS);
   }
 }
 
 const HASH_BYTES = 16;
+/** The same length in base64, without padding. */
+const HASH_CHARS = 22;
 
 export const newKey = (): string => randomBytes(32).toString("base64");
 

@@ -48,6 +48,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
   headSent = false;
   closes = false;
   body: Http1Body | undefined;
+  portalFields: HeaderList | undefined = undefined;
   private continued = false;
   /** `sendData` returned false, so its caller waits. */
   private heldBack = false;
@@ -168,6 +169,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
       if (!this.connection.mayKeepAlive(this)) head += "Connection: close\r\n";
       else if (version === "1.0") head += "Connection: keep-alive\r\n";
     }
+    if (this.portalFields !== undefined) lines = linesOf(this.portalFields) + lines;
     this.writer.head(head + (fields === undefined ? lines : fields.inLines(lines, this.requestId)));
   }
 

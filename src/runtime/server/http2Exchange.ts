@@ -48,6 +48,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, OpenS
   closed = false;
   /** The request waits, because its client resets too many streams. */
   undispatched = false;
+  portalFields: HeaderList | undefined = undefined;
   private continued = false;
   /** The response has no body whatever `sendData` is given. */
   private bodiless = false;
@@ -151,6 +152,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, OpenS
     this.status = status;
     this.headSent = true;
     const head = this.request.method === "HEAD";
+    if (this.portalFields !== undefined) headers = [...this.portalFields, ...headers];
     this.bodiless = head || BODILESS.has(status);
     const announced = !this.bodiless || head || status === 304 ? bodyLength : -1;
     if (!this.bodiless && bodyLength >= 0) this.left = bodyLength;
