@@ -24,6 +24,7 @@ import { WorkerCounts } from "../counting/workerCounts.js";
 import { compileResponseFields, setServerFields } from "../exchange/responseFields.js";
 import { nameFailures } from "../dispatch/errorPages.js";
 import { AccessSteps } from "../dispatch/access.js";
+import { CertificateStep } from "../dispatch/clientCertificates.js";
 import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
@@ -31,6 +32,7 @@ import { WorkerGuards } from "../logIns/workerGuards.js";
 import type { LogFiles } from "../logs/logFiles.js";
 import { ClientLimits } from "../rates/clientLimits.js";
 import type { AskStatus } from "../status/asked.js";
+import { type ClientAuthorities, ClientCertificates } from "../tls/clientCertificates.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
 import { UpstreamPool } from "../upstream/pool.js";
@@ -77,6 +79,7 @@ export interface CompiledRoutes extends WorkerContext {
  * @param askStatus asks the master for the status, for routes that show it
  * @param accessLists contents of the files that access policies name
  * @param accessUsers users of the files that access policies name
+ * @param clientAuthorities contents of the files that `clientCertificate` of virtual servers names
  */
 export function compileRoutes(
   config: ProxyConfig,
@@ -87,6 +90,7 @@ export function compileRoutes(
   askStatus: AskStatus = () => Promise.resolve(undefined),
   accessLists: AccessLists = {},
   accessUsers: AccessUsers = {},
+  clientAuthorities?: ClientAuthorities,
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
@@ -102,6 +106,8 @@ export function compileRoutes(
   const limits = new ClientLimits(config);
   const passwordGuards = new WorkerGuards(config, counts);
   const access = new AccessSteps(accessUsers, portals.ask);
+  const clientCertificates = clientAuthorities && new ClientCertificates(clientAuthorities);
+  const certificates = clientCertificates && new CertificateStep(clientCertificates, counts, logs.mainError);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -129,7 +135,8 @@ export function compileRoutes(
     mainError: logs.mainError,
     faults,
     showsTlsGroup: logs.showsTlsGroup,
-    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access),
+    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access, certificates),
+    clientCertificates,
     counts,
     limits,
     trusted: withinRanges(config.trustedProxies),

@@ -12,6 +12,7 @@ import type { ResponseFieldsByScheme } from "./responseFields.js";
 import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
 import type { LimitRefusal, RouteLimits } from "../rates/routeLimits.js";
 import type { Guarded } from "../sockets/guarded.js";
+import type { PresentedCertificate } from "../tls/clientCertificates.js";
 import type { Memory } from "../sockets/memory.js";
 
 /**
@@ -130,7 +131,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   exceeds?: LimitRefusal["limit"] | undefined;
   /** Which guard against guessing refused a log-in, if so. */
   guardRefusal?: { readonly guard: string; readonly reason: "slowed" | "closed" } | undefined;
-  /** Who asks, if access policies ask for that. */
+  /** Who asks, if access policies or `clientCertificate` ask for that. */
   user?: VerifiedUser | undefined;
 }
 
@@ -219,6 +220,8 @@ export interface ClientInfo {
    * undefined if that is true of no name.
    */
   readonly misdirected: ((serverName: string) => boolean) | undefined;
+  /** The certificate that the handshake asked the client for; undefined if it did not ask. */
+  readonly presented: PresentedCertificate | undefined;
 }
 
 /** The receiver of a request body. */
