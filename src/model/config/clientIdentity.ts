@@ -1,5 +1,6 @@
 import type { VerifiedUser } from "../actions/forwardedRequest.js";
 import { usualSpelling } from "../actions/fieldFates.js";
+import type { AccessRefusal } from "./accessJudge.js";
 import type { VirtualServerConfig } from "./config.js";
 
 /** Rules for certificates of clients, of a virtual server. */
@@ -10,8 +11,10 @@ export const CERTIFICATE_FIELDS = ["Client-Cert", "Client-Cert-Chain"] as const;
 
 /** A verified certificate, as upstreams get it. */
 export interface ClientIdentity {
-  /** The certificate, then the intermediate certificates; without the root (RFC 9440, 2.3). */
-  readonly chain: readonly { readonly raw: Uint8Array }[];
+  /** Value of `Client-Cert`. */
+  readonly certificate: string;
+  /** Value of `Client-Cert-Chain`; empty without intermediate certificates. */
+  readonly chain: string;
   /** The name of the certificate; undefined if it has none. */
   readonly user: string | undefined;
 }
@@ -21,22 +24,30 @@ export function certificateUser(
   { userField }: ClientCertificateConfig,
   identity: ClientIdentity | undefined,
 ): VerifiedUser {
-  const names = [...CERTIFICATE_FIELDS, ...(userField === undefined ? [] : [userField])];
-  const dropped = new Set(names.map(usualSpelling));
+  const [certificate, chain] = CERTIFICATE_FIELDS;
+  const dropped = new Set(
+    [certificate, chain, ...(userField === undefined ? [] : [userField])].map(usualSpelling),
+  );
   if (identity === undefined) return { dropped, fields: [] };
-  const [leaf, ...issuers] = identity.chain.map(({ raw }) => `:${Buffer.from(raw).toString("base64")}:`);
   const { user } = identity;
   return {
     dropped,
     fields: [
-      ["Client-Cert", leaf!],
-      ...(issuers.length === 0 ? [] : [["Client-Cert-Chain", issuers.join(", ")] as const]),
+      [certificate, identity.certificate],
+      ...(identity.chain === "" ? [] : [[chain, identity.chain] as const]),
       ...(userField === undefined || user === undefined
         ? []
         : [[userField, Buffer.from(user, "utf8").toString("latin1")] as const]),
     ],
   };
 }
+
+/** A certificate that was not presented, or none of whose names may come in. */
+export const certificateRefusal = ({ name }: Pick<VirtualServerConfig, "name">): AccessRefusal => ({
+  policy: name,
+  by: "clientCertificate",
+  refusal: 403,
+});
 
 /** The authorities and the revoked certificates by which handshakes are judged: equal for servers that name the same files. */
 export const authorityKey = ({ ca, crl = "" }: Pick<ClientCertificateConfig, "ca" | "crl">): string =>

@@ -1,4 +1,4 @@
-import { type AccessRefusal, admittedName, certificateUser } from "../../model/serving.js";
+import { admittedName, certificateRefusal, certificateUser } from "../../model/serving.js";
 import type { WorkerCounts } from "../counting/workerCounts.js";
 import type { ErrorLog, Exchange } from "../exchange/exchange.js";
 import type { CertificateFault, ClientCertificates } from "../tls/clientCertificates.js";
@@ -47,8 +47,7 @@ export class CertificateStep {
   }
 
   private refuse(exchange: Exchange, reason: CertificateFault | "name", message: string): false {
-    const refusal: AccessRefusal = { policy: exchange.server.name, by: "clientCertificate", refusal: 403 };
-    exchange.accessRefusal = refusal;
+    exchange.accessRefusal = certificateRefusal(exchange.server);
     // A browser asks for a certificate only on a new connection.
     exchange.closes = true;
     this.tell(exchange, reason, message);

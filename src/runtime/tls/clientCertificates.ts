@@ -121,10 +121,10 @@ export class PresentedCertificate {
     return this.code === "" ? this.subject : `${this.subject} (${this.code})`;
   }
 
-  /** As upstreams get it. The root is left out: every receiver that trusts it has it. */
+  /** As upstreams get it (RFC 9440, 2). The root is left out: every receiver that trusts it has it. */
   identity(user: string | undefined): ClientIdentity {
-    const { chain } = this;
-    return { chain: chain.length === 1 ? chain : chain.slice(0, -1), user };
+    const [certificate, ...issuers] = this.chain.map(({ raw }) => `:${raw.toString("base64")}:`);
+    return { certificate: certificate!, chain: issuers.slice(0, -1).join(", "), user };
   }
 }
 
