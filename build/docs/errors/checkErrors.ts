@@ -156,7 +156,8 @@ async function revocationList(keys: Keys, from: string, to: string): Promise<str
     signingAlgorithm: ALGORITHM,
     signingKey: await signingKey(keys),
   });
-  return made.toString("pem");
+  // OpenSSL's label of a list.
+  return made.toString("pem").replace(/(BEGIN|END) CRL/g, "$1 X509 CRL");
 }
 
 const { subtle } = globalThis.crypto;
