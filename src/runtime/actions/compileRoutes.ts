@@ -47,6 +47,8 @@ import {
 export interface CompiledRoutes extends WorkerContext {
   /** Guards against guessing. */
   readonly passwordGuards: WorkerGuards;
+  /** The certificates that clients are asked for; undefined if no virtual server asks for one. */
+  readonly clientCertificates: ClientCertificates | undefined;
   /** From now on these files of access policies have these contents. */
   setAccessLists(lists: AccessLists): void;
   /** How much each client may ask of routes. */
@@ -107,7 +109,9 @@ export function compileRoutes(
   const passwordGuards = new WorkerGuards(config, counts);
   const access = new AccessSteps(accessUsers, portals.ask);
   const clientCertificates = clientAuthorities && new ClientCertificates(clientAuthorities);
-  const certificates = clientCertificates && new CertificateStep(clientCertificates, counts, logs.mainError);
+  const certificates =
+    clientCertificates &&
+    new CertificateStep((server) => clientCertificates.of(server), counts, logs.mainError);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);

@@ -1,7 +1,7 @@
 import { admittedName, certificateRefusal, certificateUser } from "../../model/serving.js";
 import type { WorkerCounts } from "../counting/workerCounts.js";
-import type { ErrorLog, Exchange } from "../exchange/exchange.js";
-import type { CertificateFault, ClientCertificates } from "../tls/clientCertificates.js";
+import type { VirtualServerConfig } from "../../model/index.js";
+import type { CertificateFault, ErrorLog, Exchange } from "../exchange/exchange.js";
 import { respondFailure } from "./errorPages.js";
 
 /**
@@ -9,8 +9,9 @@ import { respondFailure } from "./errorPages.js";
  * HTTP/2, clients use one connection for several hosts (RFC 9113, 9.1.1), and over HTTP/1.1 nothing prevents it.
  */
 export class CertificateStep {
+  /** @param requestOf who asks for the certificates of a server */
   constructor(
-    private readonly certificates: ClientCertificates,
+    private readonly requestOf: (server: VirtualServerConfig) => object | undefined,
     private readonly counts: WorkerCounts,
     private readonly mainError: ErrorLog,
   ) {}
@@ -22,7 +23,7 @@ export class CertificateStep {
     if (rules === undefined) return true;
     const { presented } = client;
     // Also for a trusted proxy, which may connect by any name: nobody asked it for this server's certificate.
-    if (presented === undefined || presented.request !== this.certificates.of(server)) {
+    if (presented === undefined || presented.request !== this.requestOf(server)) {
       this.tell(
         exchange,
         "misdirected",

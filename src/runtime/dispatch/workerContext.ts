@@ -1,7 +1,6 @@
 import type { ProxyConfig } from "../../model/index.js";
 import type { ErrorLog, Exchange } from "../exchange/exchange.js";
 import type { WorkerCounts } from "../counting/workerCounts.js";
-import type { ClientCertificates } from "../tls/clientCertificates.js";
 import type { Dispatcher } from "./dispatch.js";
 
 /** The data that all connections of a worker share. */
@@ -16,8 +15,6 @@ export interface WorkerContext {
   readonly showsTlsGroup: boolean;
   /** Whether an address is in `trustedProxies`. */
   readonly trusted: (address: string) => boolean;
-  /** The certificates that clients are asked for; undefined if no virtual server asks for one. */
-  readonly clientCertificates: ClientCertificates | undefined;
 }
 
 /** The faults of a worker: exceptions in its own code, not errors of peers. */

@@ -1,5 +1,6 @@
 import type {
   AccessRefusal,
+  ClientIdentity,
   ErrorToken,
   HeaderList,
   VerifiedUser,
@@ -12,7 +13,6 @@ import type { ResponseFieldsByScheme } from "./responseFields.js";
 import type { RequestCounts, Transferred } from "../counting/requestCounts.js";
 import type { LimitRefusal, RouteLimits } from "../rates/routeLimits.js";
 import type { Guarded } from "../sockets/guarded.js";
-import type { PresentedCertificate } from "../tls/clientCertificates.js";
 import type { Memory } from "../sockets/memory.js";
 
 /**
@@ -223,6 +223,30 @@ export interface ClientInfo {
   /** The certificate that the handshake asked the client for; undefined if it did not ask. */
   readonly presented: PresentedCertificate | undefined;
 }
+
+/** The certificate of a connection's client: what the handshake found, by what the files of its authorities have now. */
+export interface PresentedCertificate {
+  /** Who asked for it: servers that name the same files ask as one. */
+  readonly request: object;
+  /** Names of a valid certificate, the common name first. */
+  readonly names: readonly string[];
+  /** The certificate, for the error log; empty for none. */
+  readonly shown: string;
+  /** Why it is not valid now; undefined if it is. @param now in milliseconds since 1970 */
+  faultAt(now: number): CertificateFault | undefined;
+  /** A valid certificate, as upstreams get it. */
+  identity(user: string | undefined): ClientIdentity;
+}
+
+/** Why a client's certificate is not valid: labels of a metric. */
+export type CertificateFault =
+  | "none"
+  | "unknown-authority"
+  | "expired"
+  | "not-yet-valid"
+  | "revoked"
+  | "crl-expired"
+  | "invalid";
 
 /** The receiver of a request body. */
 export interface BodySink {

@@ -12,7 +12,7 @@ import type { VirtualServerConfig } from "../../model/index.js";
 import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Secured } from "../tls/certificateServers.js";
 import type { ClientAuthority } from "../tls/clientAuthority.js";
-import type { CertificateRequest } from "../tls/clientCertificates.js";
+import type { CertificateRequest, ClientCertificates } from "../tls/clientCertificates.js";
 import { type Endpoints, plainAddress } from "./clientInfo.js";
 import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
@@ -47,6 +47,8 @@ export interface ListenerOptions {
   readonly tls: TlsContents | undefined;
   readonly ticketKeys: string;
   readonly context: WorkerContext;
+  /** The certificates that clients are asked for; undefined if no virtual server asks for one. */
+  readonly clientCertificates?: ClientCertificates | undefined;
   readonly gate: ConnectionGate;
   readonly http1: Acceptor;
   readonly http2: Acceptor;
@@ -80,7 +82,8 @@ export class ListenerServer {
 
   constructor(private readonly options: ListenerOptions) {
     this.ticketKeys = options.ticketKeys;
-    const { config, clientCertificates } = options.context;
+    const { config } = options.context;
+    const { clientCertificates } = options;
     this.asks =
       clientCertificates !== undefined &&
       config.virtualServers.some(
@@ -296,9 +299,9 @@ export class ListenerServer {
   private tlsServerFor({ serverName, wantsChallenge }: ClientHello): TlsServer {
     const challenge = wantsChallenge ? this.challengeServers.get(serverName) : undefined;
     if (challenge !== undefined) return challenge;
-    const { context, listener } = this.options;
+    const { clientCertificates, context, listener } = this.options;
     const server = this.asks ? context.dispatcher.serverFor(listener.name, serverName) : undefined;
-    return this.tlsServers!.for(serverName, server && context.clientCertificates!.of(server));
+    return this.tlsServers!.for(serverName, server && clientCertificates!.of(server));
   }
 
   private secured(socket: TLSSocket, secured: Secured): void {

@@ -6,6 +6,8 @@ import {
   type ProxyConfig,
 } from "../../model/serving.js";
 import { certificateEnd, daysLeftText } from "../../model/net/certificateEnd.js";
+import { DAY_MS } from "../../model/text/duration.js";
+import { printableValue } from "../../model/text/printable.js";
 import { contextOf } from "../../model/net/openssl.js";
 import { ClientAuthority, type ClientAuthorityContents, oneLine } from "../tls/clientAuthority.js";
 import type { ClientAuthorities } from "../tls/clientCertificates.js";
@@ -118,36 +120,61 @@ export function clientAuthorityWarnings(
 }
 
 /** Ends of certificates and lists that are over, or near. */
-function authorityEnds({ all }: ClientAuthority, labels: FileLabels, now: number): Problem[] {
-  const certificates = all.flatMap(({ certificate }) => {
-    const [notBefore, notAfter] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
-    const of = `the authority ${oneLine(certificate.subject)}`;
-    if (now < notBefore)
-      return [
-        problem("files.certificate-not-yet-valid", labels.ca, `${of} is not valid before ${iso(notBefore)}`),
-      ];
+function authorityEnds(authority: ClientAuthority, labels: FileLabels, now: number): Problem[] {
+  return livesOf(authority).flatMap(({ name, file, notBefore, notAfter }) => {
+    const of = file === "ca" ? `the authority ${name}` : `the list of the authority ${name}`;
+    if (now < notBefore) {
+      const message = `${of} is not valid before ${iso(notBefore)}`;
+      return [problem("files.certificate-not-yet-valid", labels[file], message)];
+    }
     const end = certificateEnd({ notBefore, notAfter }, now);
     if (end === "later") return [];
-    const ended = end === "ended";
-    const code = ended ? "files.certificate-expired" : "files.certificate-expires-soon";
-    return [problem(code, labels.ca, `${of} ${endText(notAfter, now)}`)];
+    const code = CODES[file][end === "ended" ? "ended" : "soon"];
+    const left = end === "ended" ? "" : `, in ${daysLeftText(notAfter - now)}`;
+    const then =
+      end === "ended" ? ", and none of its clients comes in" : "; then none of its clients comes in";
+    const message = `${of} ${end === "ended" ? "expired" : "expires"} on ${iso(notAfter)}${left}${then}`;
+    return [problem(code, labels[file], message)];
   });
-  const lists = new Map(all.flatMap(({ certificate, list }) => (list ? [[list, certificate] as const] : [])));
-  return [
-    ...certificates,
-    ...[...lists].flatMap(([{ thisUpdate, nextUpdate }, { subject }]) => {
-      if (nextUpdate === Infinity) return [];
-      const end = certificateEnd({ notBefore: thisUpdate, notAfter: nextUpdate }, now);
-      if (end === "later") return [];
-      const code = end === "ended" ? "files.crl-expired" : "files.crl-expires-soon";
-      const then = end === "ended" ? ", and no client comes in" : "; then no client comes in";
-      const message = `the list of the authority ${oneLine(subject)} ${endText(nextUpdate, now)}${then}`;
-      return [problem(code, labels.crl, message)];
-    }),
-  ];
 }
 
-const endText = (at: number, now: number): string =>
-  at < now ? `expired on ${iso(at)}` : `expires on ${iso(at)}, in ${daysLeftText(at - now)}`;
+const CODES = {
+  ca: { ended: "files.certificate-expired", soon: "files.certificate-expires-soon" },
+  crl: { ended: "files.crl-expired", soon: "files.crl-expires-soon" },
+} as const;
+
+interface AuthorityLife {
+  readonly name: string;
+  readonly file: "ca" | "crl";
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** The lives of certificates and of lists, each once; of a list without an end none. */
+function livesOf({ all }: ClientAuthority): readonly AuthorityLife[] {
+  const lists = new Set<unknown>();
+  return all.flatMap(({ certificate, list }) => {
+    const name = oneLine(certificate.subject);
+    const [notBefore, notAfter] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+    const own: AuthorityLife = { name, file: "ca", notBefore, notAfter };
+    if (list === undefined || list.nextUpdate === Infinity || lists.has(list)) return [own];
+    lists.add(list);
+    return [own, { name, file: "crl", notBefore: list.thisUpdate, notAfter: list.nextUpdate } as const];
+  });
+}
+
+/** What readers of the state see of the files in service. @param soonDays how long before its end one ends soon */
+export function clientAuthorityStates(contents: ClientAuthorities, at: number, soonDays?: number) {
+  return Object.values(contents).flatMap((one) => {
+    const authority = ClientAuthority.of(one);
+    if (!(authority instanceof ClientAuthority)) return [];
+    return livesOf(authority).map(({ name, file, ...life }) => ({
+      name: printableValue(name),
+      file,
+      daysLeft: Math.floor((life.notAfter - at) / DAY_MS),
+      end: certificateEnd(life, at, soonDays),
+    }));
+  });
+}
 
 const iso = (ms: number): string => new Date(ms).toISOString();

@@ -19,6 +19,7 @@ import {
   type ProxyConfigInput,
   type Result,
   type RouteConfig,
+  type VirtualServerConfig,
   type WantedCertificate,
   withDnsFiles,
   withNotificationFiles,
@@ -279,13 +280,18 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
         : { ...upstream, tls: pathsBelow(root, upstream.tls, "caFile", "certificateFile", "privateKeyFile") },
     ),
     virtualServers: config.virtualServers.map((server) => ({
-      ...server,
-      ...(server.clientCertificate === undefined
-        ? {}
-        : { clientCertificate: pathsBelow(root, server.clientCertificate, "ca", "crl") }),
-      errorPages: server.errorPages.map((page) => ("file" in page ? pathsBelow(root, page, "file") : page)),
+      ...serverBelow(root, server),
       routes: server.routes.map(routeBelow),
     })),
+  };
+}
+
+function serverBelow(root: string, server: VirtualServerConfig): VirtualServerConfig {
+  const { clientCertificate: asked, errorPages } = server;
+  return {
+    ...server,
+    ...(asked === undefined ? {} : { clientCertificate: pathsBelow(root, asked, "ca", "crl") }),
+    errorPages: errorPages.map((page) => ("file" in page ? pathsBelow(root, page, "file") : page)),
   };
 }
 

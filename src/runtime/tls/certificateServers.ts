@@ -2,7 +2,8 @@ import { X509Certificate } from "node:crypto";
 import type { Server as TlsServer } from "node:tls";
 import { NameTable, sniNames } from "../../model/serving.js";
 import type { ClientAuthority } from "./clientAuthority.js";
-import type { CertificateRequest, PresentedCertificate } from "./clientCertificates.js";
+import type { PresentedCertificate } from "../exchange/exchange.js";
+import type { CertificateRequest } from "./clientCertificates.js";
 import type { CertificateContents } from "./tlsContents.js";
 
 /** Whether a request for a host name gets no response on a connection; see {@link CertificateServers}. */

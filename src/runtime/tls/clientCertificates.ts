@@ -1,20 +1,11 @@
 import { X509Certificate } from "node:crypto";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import { authorityKey, type ClientIdentity, type VirtualServerConfig } from "../../model/serving.js";
+import type { CertificateFault, PresentedCertificate } from "../exchange/exchange.js";
 import { ClientAuthority, type ClientAuthorityContents, oneLine } from "./clientAuthority.js";
 
 /** Contents of the files that `clientCertificate` of virtual servers names, by `authorityKey`. */
 export type ClientAuthorities = Readonly<Record<string, ClientAuthorityContents>>;
-
-/** Why a client's certificate is not valid: the labels of a metric. */
-export type CertificateFault =
-  | "none"
-  | "unknown-authority"
-  | "expired"
-  | "not-yet-valid"
-  | "revoked"
-  | "crl-expired"
-  | "invalid";
 
 /** The authorities of a worker's virtual servers. */
 export class ClientCertificates {
@@ -54,12 +45,12 @@ export class CertificateRequest {
 
   /** What the client of a handshake that asked for a certificate presented. @param by the files that it was judged by */
   presented(socket: TLSSocket, by: ClientAuthority): PresentedCertificate {
-    return new PresentedCertificate(this, socket, by);
+    return new HandshakeCertificate(this, socket, by);
   }
 }
 
 /** The certificate of a connection: OpenSSL's judgement, which new contents of the files may take back. */
-export class PresentedCertificate {
+class HandshakeCertificate implements PresentedCertificate {
   private fault: CertificateFault | undefined = undefined;
   /** OpenSSL's name of the fault. */
   private code = "";
@@ -67,7 +58,6 @@ export class PresentedCertificate {
   private readonly chain: readonly X509Certificate[];
   private until = -Infinity;
   private readonly subject: string;
-  /** Names that may come in, the common name first. */
   readonly names: readonly string[] = [];
 
   constructor(
@@ -98,7 +88,6 @@ export class PresentedCertificate {
     this.judge();
   }
 
-  /** Why it is not valid now; undefined if it is. */
   faultAt(now: number): CertificateFault | undefined {
     if (this.chain.length === 0) return this.fault;
     if (this.judgedBy !== this.request.authority) {
@@ -116,7 +105,6 @@ export class PresentedCertificate {
     if (typeof judged !== "string") this.until = judged.until;
   }
 
-  /** For the error log. */
   get shown(): string {
     return this.code === "" ? this.subject : `${this.subject} (${this.code})`;
   }
@@ -163,7 +151,7 @@ function namesOf(own: X509Certificate): string[] {
   );
 }
 
-/** Without control characters, and as it is between blanks: an upstream must not read another name. */
+/** A name without control characters, and without blanks at its ends: an upstream must not read another name. */
 const USABLE = /^[^\p{Cc}\s](?:[^\p{Cc}]*[^\p{Cc}\s])?$/u;
 
 /**

@@ -54,7 +54,7 @@ function revocationListOf(pem: string): RevocationList {
   };
 }
 
-/** Where a value ends in the bytes that have it. */
+/** The end of a value in the bytes that have it. */
 const endIn = (whole: Buffer, { content }: DerValue): number =>
   content.byteOffset - whole.byteOffset + content.length;
 

@@ -56,6 +56,7 @@ export class WorkerServer {
           tls: start.loaded.tls[listener.name],
           ticketKeys: start.ticketKeys,
           context: this.routes,
+          clientCertificates: this.routes.clientCertificates,
           gate: this.gate,
           http1: this.http1,
           http2: this.http2,

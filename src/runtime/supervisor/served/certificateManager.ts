@@ -4,7 +4,7 @@ import type { AcmeEngine, AcmeHost, CertificateStatus } from "../../acme/engine.
 import { LEFT } from "../../acme/acmeHost.js";
 import type { Challenge } from "../../dispatch/challenge.js";
 import { filesMark } from "../../load/authorityFiles.js";
-import { clientAuthorityWarnings } from "../../load/clientAuthorities.js";
+import { clientAuthorityStates, clientAuthorityWarnings } from "../../load/clientAuthorities.js";
 import { certificateWarnings } from "../../load/certificateExpiry.js";
 import type { LoadedConfig } from "../../load/loadConfig.js";
 import { RenewalWatch } from "../../load/renewalWatch.js";
@@ -125,6 +125,12 @@ export class CertificateManager {
     const certificates = listCertificates(this.host.loaded(), this.status());
     const message = certificates.length === 1 ? "1 certificate" : `${certificates.length} certificates`;
     return { message, warnings: [], certificates };
+  }
+
+  /** The state of the authorities of clients. */
+  clientAuthorities(at: number) {
+    const { config, clientAuthorities = {} } = this.host.loaded();
+    return clientAuthorityStates(clientAuthorities, at, config.notifications?.certificateDays);
   }
 
   /** The state of the certificates by ACME. */
