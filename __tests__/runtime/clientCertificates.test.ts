@@ -1,10 +1,12 @@
-import { X509Certificate } from "node:crypto";
+import { scryptSync, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
-import { renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import * as net from "node:net";
 import * as tls from "node:tls";
 import type { ProxyConfigInput, VirtualServerInput } from "../../src/model/index.js";
+import { hashText } from "../../src/model/serving.js";
 import { CLIENTS_ONLY, issue, type Issued, revocationList } from "../../testkit/certificates.js";
 import { ask } from "../../testkit/http2Session.js";
 import { everywhere, logsIn, loopback, writeCertificate } from "../../testkit/oneServer.js";
@@ -61,13 +63,24 @@ beforeEach(async () => {
   writeFileSync(at("ca.pem"), ca.cert);
   writeFileSync(at("other.pem"), otherCa.cert);
   writeFileSync(at("crl.pem"), revocationList(ca));
-  writeFileSync(at("users"), "");
+  writeFileSync(at("users"), `alice:${ALICE}\n`, { mode: 0o600 });
 });
 
 afterEach(async () => {
   await portico.stop();
   await upstream.close();
 });
+
+const scrypt = (password: string): string => {
+  const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
+  const salt = "salt of sixteen.";
+  const hash = scryptSync(password, salt, 32, { N: 2 ** 10, r: 8, p: 1 });
+  return hashText({
+    ...{ kind: "scrypt", ln: 10, r: 8, p: 1 },
+    ...{ salt: unpadded(Buffer.from(salt)), hash: unpadded(hash) },
+  });
+};
+const ALICE = scrypt("wonderland");
 
 const proxied = { type: "proxy", upstream: "web" } as const;
 
@@ -93,11 +106,22 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
       loopback("https", port, files),
       { ...loopback("announced", announcedPort, files), proxyProtocol: { from: ["127.0.0.1"] } },
     ],
+    accessPolicies: {
+      users: { basic: { usersFile: at("users"), userField: "Remote-User" } },
+      away: { allow: ["192.0.2.0/24"] },
+    },
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
     virtualServers: [
       { ...of("open"), default: true },
       of("closed", { ...closed, userField: "Remote-User" }),
       of("same", { ...closed, names: ["bob", "bob.example"], userField: "Remote-User" }),
+      {
+        ...of("both", { ...closed, userField: "X-Remote-User" }),
+        routes: [
+          { name: "users", path: "/", access: "users", action: proxied },
+          { name: "away", path: "/away", access: "away", action: proxied },
+        ],
+      },
       of("chain", { ca: at("ca.pem") }),
       of("other", { ca: at("other.pem") }),
       of("optional", { ...closed, required: false, userField: "Remote-User" }),
@@ -106,8 +130,8 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
   };
 }
 
-async function start(): Promise<void> {
-  portico = await Portico.start(config());
+async function start(given = config()): Promise<void> {
+  portico = await Portico.start(given);
   expect(portico.ended ? portico.errors : "").toBe("");
 }
 
@@ -118,9 +142,8 @@ interface Asked {
   readonly version?: (typeof VERSIONS)[number];
   readonly protocol?: (typeof PROTOCOLS)[number];
   readonly session?: Buffer;
-  readonly port?: number;
-  /** What precedes the handshake. */
-  readonly before?: string;
+  /** The client that a PROXY protocol header names. */
+  readonly announced?: string;
 }
 
 interface Answer {
@@ -148,9 +171,10 @@ class Client {
 
   static async connect(asked: Asked = {}): Promise<Client> {
     const { sni = "closed.example", client, version = "TLSv1.3", protocol = "http/1.1", session } = asked;
+    const over = asked.announced === undefined ? undefined : net.connect(announcedPort, "127.0.0.1");
+    over?.write(`PROXY TCP4 ${asked.announced} 192.0.2.1 4711 443\r\n`);
     const socket = tls.connect({
-      host: "127.0.0.1",
-      port: asked.port ?? port,
+      ...(over === undefined ? { host: "127.0.0.1", port } : { socket: over }),
       ...(sni === "" ? {} : { servername: sni }),
       ...(client === undefined ? {} : { key: client.key, cert: client.cert }),
       rejectUnauthorized: false,
@@ -164,12 +188,12 @@ class Client {
     return made;
   }
 
-  async ask(name: string, fields: Record<string, string> = {}): Promise<Answer> {
-    if (this.http2 !== undefined) return ask(this.http2, { ":path": "/", ":authority": name, ...fields });
+  async ask(name: string, fields: Record<string, string> = {}, path = "/"): Promise<Answer> {
+    if (this.http2 !== undefined) return ask(this.http2, { ":path": path, ":authority": name, ...fields });
     const peer = this.http1!;
     const from = peer.received.length;
     const lines = Object.entries(fields).map(([field, value]) => `${field}: ${value}\r\n`);
-    peer.send(`GET / HTTP/1.1\r\nHost: ${name}\r\n${lines.join("")}\r\n`);
+    peer.send(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\n${lines.join("")}\r\n`);
     await peer.until(() => peer.ended || peer.closed || isComplete(peer.received.slice(from)));
     return parseResponse(peer.received.slice(from));
   }
@@ -325,6 +349,70 @@ describe.each(WAYS)("over %s and %s", (protocol, version) => {
       `Client-Cert: ${encoded(leaf!)}`,
       `Client-Cert-Chain: ${encoded(middle!)}`,
     ]);
+  });
+});
+
+describe.each(PROTOCOLS)("together with other features, over %s", (protocol) => {
+  test("with a PROXY protocol header, addresses, and passwords", async () => {
+    await start();
+    const { alice } = clients;
+    const via = { protocol, sni: "both.example", announced: "192.0.2.7" };
+    const client = await Client.connect({ ...via, client: alice });
+    const authorization = `Basic ${Buffer.from("alice:wonderland").toString("base64")}`;
+    const forged = { "x-remote-user": "root", "remote-user": "root" };
+    expect((await client.ask("both.example", forged)).status).toBe(401);
+    expect((await client.ask("both.example", { authorization: `${authorization}x` })).status).toBe(401);
+    const head = await headOf(client, "both.example", { authorization, ...forged });
+    expect(head.match(/^(?:x-)?remote-user.*$/gim)!.sort()).toEqual([
+      "Remote-User: alice",
+      "X-Remote-User: alice",
+    ]);
+    expect(head).toMatch(/^X-Real-IP: 192\.0\.2\.7\r$/im);
+    expect((await client.ask("both.example", {}, "/away")).status).toBe(200);
+    client.end();
+    // A password or an address does not stand for a certificate, nor a certificate for an address.
+    const without = await Client.connect(via);
+    expect((await without.ask("both.example", { authorization })).status).toBe(403);
+    without.end();
+    const elsewhere = await Client.connect({ protocol, sni: "both.example", client: alice });
+    expect((await elsewhere.ask("both.example", {}, "/away")).status).toBe(403);
+    elsewhere.end();
+    await eventually(() => {
+      const log = readFileSync(at("error.log"), "utf8");
+      return log.includes('access="both clientCertificate": none: the client has sent no certificate');
+    }, "for the line of the error log");
+  });
+
+  test("a reload that adds, changes or removes rules applies to connections that are open", async () => {
+    const before = config();
+    const without = before.virtualServers.map(({ clientCertificate: _, ...one }) => one);
+    await start({ ...before, virtualServers: without });
+    const open = await Client.connect({ protocol, client: clients.alice });
+    expect((await open.ask("closed.example")).status).toBe(200);
+    const reload = async (servers: readonly VirtualServerInput[]): Promise<void> => {
+      portico.errors = "";
+      portico.rewrite({ ...before, virtualServers: servers });
+      portico.signal("SIGHUP");
+      await portico.says(/configuration reloaded/);
+    };
+    await reload(before.virtualServers);
+    // The connection belongs to workers with the old rules, which respond to no more than what comes before their end.
+    const late = (): Promise<number> =>
+      open.ask("closed.example").then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await late();
+    expect(await late()).toBe(0);
+    open.end();
+    expect(await statusOf("closed.example", { protocol })).toBe(403);
+    expect(await statusOf("closed.example", { protocol, client: clients.alice })).toBe(200);
+    const others = before.virtualServers.map((one) =>
+      one.name === "closed" ? { ...one, clientCertificate: { ca: at("other.pem") } } : one,
+    );
+    await reload(others);
+    expect(await statusOf("closed.example", { protocol, client: clients.alice })).toBe(403);
+    expect(await statusOf("closed.example", { protocol, client: clients.stranger })).toBe(200);
   });
 });
 

@@ -109,9 +109,6 @@ export function compileRoutes(
   const passwordGuards = new WorkerGuards(config, counts);
   const access = new AccessSteps(accessUsers, portals.ask);
   const clientCertificates = clientAuthorities && new ClientCertificates(clientAuthorities);
-  const certificates =
-    clientCertificates &&
-    new CertificateStep((server) => clientCertificates.of(server), counts, logs.mainError);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -139,7 +136,14 @@ export function compileRoutes(
     mainError: logs.mainError,
     faults,
     showsTlsGroup: logs.showsTlsGroup,
-    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access, certificates),
+    dispatcher: new Dispatcher(
+      config,
+      routes,
+      logs.mainAccess,
+      counts,
+      access,
+      certificateStep(clientCertificates, counts, logs),
+    ),
     clientCertificates,
     counts,
     limits,
@@ -154,6 +158,15 @@ export function compileRoutes(
     seenServers: () => Object.fromEntries([...upstreams].map(([name, one]) => [name, seenOf(one)])),
     outageNews: () => [...upstreams.values()].flatMap(newsOf),
   };
+}
+
+function certificateStep(
+  certificates: ClientCertificates | undefined,
+  counts: WorkerCounts,
+  { mainError }: LogFiles,
+): CertificateStep | undefined {
+  if (certificates === undefined) return undefined;
+  return new CertificateStep((server) => certificates.of(server), counts, mainError);
 }
 
 /** The config's upstreams, and what opens a pool to another server. */

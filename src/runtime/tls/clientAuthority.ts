@@ -3,7 +3,12 @@ import { type RevocationList, revocationListsOf, serialOf } from "./revocations.
 
 /** Authorities of clients, and their lists of revoked certificates, as PEM. */
 export interface ClientAuthorityContents {
+  /** The certificates of the authorities. */
   readonly ca: string;
+  /**
+   * Lists of revoked certificates, one of each authority.
+   * @default - the config names no file of lists
+   */
   readonly crl?: string;
 }
 
