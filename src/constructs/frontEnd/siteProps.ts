@@ -217,6 +217,7 @@ export function siteProblems(
     ...serverOptionProblems(at("responseHeaders"), "responseHeaders", fit.responseHeaders),
     ...serverOptionProblems(at("errorPages"), "errorPages", fit.errorPages),
     ...serverOptionProblems(at("pauseResponse"), "pauseResponse", fit.pauseResponse),
+    ...serverOptionProblems(at("clientCertificate"), "clientCertificate", fit.clientCertificate),
     ...routeFieldProblems(fit, at),
     ...(inContainer ? unreachableProblems(fit, at) : []),
   ];

@@ -236,7 +236,7 @@ export const SYNONYMS: readonly Synonym[] = [
     note: "Prefer `caFile` with the upstream's root certificate.",
   },
   {
-    names: ["rootCas", "proxySslTrustedCertificate", "serversTransport", "trustPool"],
+    names: ["ca", "rootCas", "proxySslTrustedCertificate", "serversTransport", "trustPool"],
     field: "caFile",
     of: "`tls` of an upstream",
   },
