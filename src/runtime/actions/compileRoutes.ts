@@ -109,6 +109,7 @@ export function compileRoutes(
   const passwordGuards = new WorkerGuards(config, counts);
   const access = new AccessSteps(accessUsers, portals.ask);
   const clientCertificates = clientAuthorities && new ClientCertificates(clientAuthorities);
+  const certificates = certificateStep(clientCertificates, counts, logs);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -136,14 +137,7 @@ export function compileRoutes(
     mainError: logs.mainError,
     faults,
     showsTlsGroup: logs.showsTlsGroup,
-    dispatcher: new Dispatcher(
-      config,
-      routes,
-      logs.mainAccess,
-      counts,
-      access,
-      certificateStep(clientCertificates, counts, logs),
-    ),
+    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access, certificates),
     clientCertificates,
     counts,
     limits,
