@@ -456,3 +456,14 @@ test("a revocation and a removed authority count on open connections, in each wo
   await eventually(async () => (await all(ofAlice)).join() === "403", "for all workers");
   for (const one of [...ofLost, ...ofAlice]) one.end();
 }, 60_000);
+
+test("after the end of the list nobody comes in, and the start says so", async () => {
+  writeFileSync(at("crl.pem"), revocationList(ca, { from: -3, to: -1 }));
+  await start();
+  expect(portico.output + portico.errors).toMatch(/crl\.pem\).* expired on .*none of its clients comes in/);
+  expect(await statusOf("closed.example", { client: clients.alice })).toBe(403);
+  expect(await statusOf("chain.example", { client: clients.alice })).toBe(200);
+  await eventually(() =>
+    readFileSync(at("error.log"), "utf8").includes("crl-expired: a list of `crl` has expired"),
+  );
+});
