@@ -30,6 +30,7 @@ const at = (name: string): string => join(folder, name);
 
 let ca: Issued;
 let otherCa: Issued;
+let middle: Issued;
 let server: Issued;
 const clients: Record<string, Issued> = {};
 const SERIAL = Buffer.from([0x00, 0x9f, 0x01, 0x02]);
@@ -49,7 +50,7 @@ beforeAll(async () => {
   clients.stranger = await of(otherCa, "alice");
   clients.self = await issue({ ...ec, name: "alice" });
   clients.impostor = await issue({ ...ec, name: "alice", issuer: { ...otherCa, name: "Clients" } });
-  const middle = await of(ca, "Middle", { ca: true, extensions: [] });
+  middle = await of(ca, "Middle", { ca: true, extensions: [] });
   const below = await of(middle, "below");
   clients.below = { ...below, cert: below.cert + middle.cert };
   const notCa = await of(clients.alice, "carol");
@@ -62,6 +63,7 @@ beforeEach(async () => {
   upstream = await new RawUpstream(responding("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).listen();
   writeFileSync(at("ca.pem"), ca.cert);
   writeFileSync(at("other.pem"), otherCa.cert);
+  writeFileSync(at("chain.pem"), middle.cert + ca.cert);
   writeFileSync(at("crl.pem"), revocationList(ca));
   writeFileSync(at("users"), `alice:${ALICE}\n`, { mode: 0o600 });
 });
@@ -122,7 +124,7 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
           { name: "away", path: "/away", access: "away", action: proxied },
         ],
       },
-      of("chain", { ca: at("ca.pem") }),
+      of("chain", { ca: at("chain.pem") }),
       of("other", { ca: at("other.pem") }),
       of("optional", { ...closed, required: false, userField: "Remote-User" }),
     ],
@@ -340,14 +342,14 @@ describe.each(WAYS)("over %s and %s", (protocol, version) => {
     const without = await Client.connect({ ...way, sni: "optional.example" });
     expect(await headOf(without, "optional.example", fields)).not.toMatch(/client.cert|remote.user|forged/i);
     without.end();
-    const [leaf, middle] = below!.cert.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g)!;
+    const [leaf, issuer] = below!.cert.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g)!;
     const chained = await Client.connect({ ...way, sni: "chain.example", client: below });
     const head = await headOf(chained, "chain.example");
     chained.end();
     const encoded = (pem: string): string => `:${new X509Certificate(pem).raw.toString("base64")}:`;
     expect(head.match(/^client-cert.*$/gim)).toEqual([
       `Client-Cert: ${encoded(leaf!)}`,
-      `Client-Cert-Chain: ${encoded(middle!)}`,
+      `Client-Cert-Chain: ${encoded(issuer!)}`,
     ]);
   });
 });

@@ -60,24 +60,26 @@ export class ClientAuthority {
   }
 
   /**
-   * The certificates from a client's own to a root of the authorities.
-   *
-   * @param sent certificates that the client sent besides its own
+   * The certificates from a client's own to a root, all others of the file. Those that the client sent do not count: an
+   * authority that nobody listed has no list of revoked certificates either, and Node 24.21 does not show them
+   * (nodejs/node#65579).
    */
-  chainOf(own: X509Certificate, sent: readonly X509Certificate[]): readonly X509Certificate[] | undefined {
+  chainOf(own: X509Certificate): readonly X509Certificate[] | undefined {
     const chain = [own];
     while (chain.length <= CHAIN_MAX) {
       const last = chain.at(-1)!;
-      if (isRoot(last))
-        return this.all.some(({ certificate }) => certificate.raw.equals(last.raw)) ? chain : undefined;
-      const hasIssued = (one: X509Certificate): boolean =>
-        last.checkIssued(one) && last.verify(one.publicKey);
-      // As OpenSSL does, which judged the chain: trusted certificates come before those that were sent.
-      const issuer = [...this.all.map(({ certificate }) => certificate), ...sent].find(hasIssued);
+      if (isRoot(last)) return this.find(last) === undefined ? undefined : chain;
+      const issuer = this.all.find(
+        ({ certificate }) => last.checkIssued(certificate) && last.verify(certificate.publicKey),
+      )?.certificate;
       if (issuer === undefined || chain.includes(issuer)) return undefined;
       chain.push(issuer);
     }
     return undefined;
+  }
+
+  private find({ raw }: X509Certificate): SigningAuthority | undefined {
+    return this.all.find(({ certificate }) => certificate.raw.equals(raw));
   }
 
   /**
@@ -89,10 +91,10 @@ export class ClientAuthority {
     let until = Infinity;
     for (const [i, certificate] of chain.entries()) {
       const issuer = chain[i + 1] ?? certificate;
-      const known = this.all.find((one) => one.certificate.raw.equals(issuer.raw));
-      if (known === undefined && i >= chain.length - 2) return "unknown-authority";
-      if (known?.list?.revoked.has(serialOf(certificate)) === true) return "revoked";
-      until = Math.min(until, Date.parse(certificate.validTo), known?.list?.nextUpdate ?? Infinity);
+      const known = this.find(issuer);
+      if (known === undefined) return "unknown-authority";
+      if (known.list?.revoked.has(serialOf(certificate)) === true) return "revoked";
+      until = Math.min(until, Date.parse(certificate.validTo), known.list?.nextUpdate ?? Infinity);
     }
     return { until };
   }

@@ -1,5 +1,5 @@
-import { X509Certificate } from "node:crypto";
-import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
+import type { X509Certificate } from "node:crypto";
+import type { TLSSocket } from "node:tls";
 import { authorityKey, type ClientIdentity, type VirtualServerConfig } from "../../model/serving.js";
 import type { CertificateFault, PresentedCertificate } from "../exchange/exchange.js";
 import { ClientAuthority, type ClientAuthorityContents, oneLine } from "./clientAuthority.js";
@@ -65,8 +65,7 @@ class HandshakeCertificate implements PresentedCertificate {
     socket: TLSSocket,
     private judgedBy: ClientAuthority,
   ) {
-    const given = socket.getPeerCertificate(true);
-    const [own, ...sent] = certificatesIn(given);
+    const own = socket.getPeerX509Certificate();
     this.subject = own === undefined ? "" : oneLine(own.subject);
     this.chain = [];
     if (own === undefined) {
@@ -78,7 +77,7 @@ class HandshakeCertificate implements PresentedCertificate {
       this.fault = FAULTS_BY_CODE[this.code] ?? "invalid";
       return;
     }
-    const chain = judgedBy.chainOf(own, sent);
+    const chain = judgedBy.chainOf(own);
     if (chain === undefined) {
       this.fault = "unknown-authority";
       return;
@@ -129,19 +128,6 @@ const FAULTS_BY_CODE: Readonly<Record<string, CertificateFault>> = {
   CERT_REVOKED: "revoked",
   CRL_HAS_EXPIRED: "crl-expired",
 };
-
-/** The client's own certificate, and what it sent with it. */
-function certificatesIn(given: DetailedPeerCertificate | undefined): X509Certificate[] {
-  const all: X509Certificate[] = [];
-  // Node gives an empty object without a certificate, and a root as the issuer of itself.
-  for (let one = given; one?.raw !== undefined && all.length < SENT_MAX; one = one.issuerCertificate) {
-    all.push(new X509Certificate(one.raw));
-    if (one.issuerCertificate === one) break;
-  }
-  return all;
-}
-
-const SENT_MAX = 10;
 
 /** The common names, then the alternative names, that a field and a log can show. */
 function namesOf(own: X509Certificate): string[] {
