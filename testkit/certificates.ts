@@ -38,6 +38,7 @@ export interface CertificateOptions {
   readonly issuer?: Issued;
   /** Whether it may sign others. */
   readonly ca?: boolean;
+  readonly serial?: Buffer;
   /** More of them. */
   readonly extensions?: readonly Buffer[];
 }
@@ -64,6 +65,7 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
     to: at(to),
     publicKey: createPublicKey(key).export({ type: "spki", format: "der" }),
     signer,
+    serial: options.serial,
     extensions: [
       ...(names.length === 0 ? [] : [alternativeNames(names)]),
       ...(ca ? [MAY_SIGN] : []),
@@ -107,6 +109,41 @@ export interface SignedParts {
   readonly extensions?: readonly Buffer[];
 }
 
+export interface RevocationOptions {
+  /** Serial numbers of revoked certificates. */
+  readonly revoked?: readonly Buffer[];
+  /** Days from now. */
+  readonly from?: number;
+  readonly to?: number;
+  /** Its extensions. */
+  readonly extensions?: readonly Buffer[];
+}
+
+/** A list of revoked certificates (RFC 5280, 5), as PEM. */
+export function revocationList(issuer: Issued, options: RevocationOptions = {}): string {
+  const { revoked = [], from = -1, to = 30, extensions = [] } = options;
+  const signer = createPrivateKey(issuer.key);
+  const algorithm = SIGNATURES[signer.asymmetricKeyType as "rsa" | "ec"];
+  const at = (days: number): Buffer => der.time(new Date(Date.now() + days * DAY_MS));
+  const tbs = der.sequence(
+    der.integer(Buffer.from([1])),
+    algorithm,
+    distinguishedName([["CN", issuer.name]]),
+    at(from),
+    at(to),
+    ...(revoked.length === 0
+      ? []
+      : [der.sequence(...revoked.map((serial) => der.sequence(der.integer(serial), at(from))))]),
+    ...(extensions.length === 0 ? [] : [der.explicit(0, der.sequence(...extensions))]),
+  );
+  return pem("X509 CRL", der.sequence(tbs, algorithm, der.bits(sign("sha256", tbs, signer))));
+}
+
+function pem(kind: string, bytes: Buffer): string {
+  const lines = bytes.toString("base64").match(/.{1,64}/g)!;
+  return `-----BEGIN ${kind}-----\n${lines.join("\n")}\n-----END ${kind}-----\n`;
+}
+
 /** A certificate as PEM, of any parts. */
 export function signed({ signer, serial = randomBytes(8), extensions = [], ...parts }: SignedParts): string {
   const algorithm = SIGNATURES[signer.asymmetricKeyType as "rsa" | "ec"];
@@ -120,9 +157,7 @@ export function signed({ signer, serial = randomBytes(8), extensions = [], ...pa
     parts.publicKey,
     ...(extensions.length === 0 ? [] : [der.explicit(3, der.sequence(...extensions))]),
   );
-  const whole = der.sequence(tbs, algorithm, der.bits(sign("sha256", tbs, signer)));
-  const lines = whole.toString("base64").match(/.{1,64}/g)!;
-  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+  return pem("CERTIFICATE", der.sequence(tbs, algorithm, der.bits(sign("sha256", tbs, signer))));
 }
 
 const ATTRIBUTES = { CN: "550403", O: "55040a", OU: "55040b" };

@@ -245,6 +245,7 @@ const CLIENT: ClientInfo = {
   connectionId: 12,
   trusted: false,
   misdirected: undefined,
+  presented: undefined,
 };
 
 const SERVER: Partial<VirtualServerConfig> = {

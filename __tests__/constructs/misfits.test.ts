@@ -114,7 +114,7 @@ const propsOf = (call: (s: Site, props: Props) => unknown): string[] =>
 
 /** What is looked at with the rest: by the route of an action, when a function is called, as a record of anything. */
 const LATER =
-  /^Action\.|^Activation\.describe|^FrontEndPair\.(?:responseHeaders|routeResponseHeaders)|^KubernetesFrontEnd\.(?:tls|\w+Annotations)/;
+  /^Action\.|^Activation\.describe|^FrontEndPair\.(?:responseHeaders|routeResponseHeaders|clientCertificate)|^KubernetesFrontEnd\.(?:tls|\w+Annotations)/;
 
 describe.each(Object.entries(CALLS))("%s", (what, call) => {
   const names = propsOf(call);

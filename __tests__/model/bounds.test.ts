@@ -46,6 +46,7 @@ test("texts and lists of a config have these bounds", () => {
     "..20 items": "certificateAuthorities[].dns.nameServers virtualServers[].logIns[].changing",
     "1..10 items": "virtualServers[].logIns[].failed",
     "1..50 items": "virtualServers[].logIns",
+    "1..10000 items": `${server}.clientCertificate.names`,
     "1..16 items": "notifications.targets",
     "1..100 items": paths(acme, more),
     "1.. items": paths(

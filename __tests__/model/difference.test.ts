@@ -58,6 +58,10 @@ const to = (action: Loose): Site => ({ routes: [{ name: "more", path: "/more", a
 const policy = (name: string): Site => ({ listener: { tls: { ...TLS, policy: name } } });
 const fields = (responseHeaders: Loose): Site => ({ server: { responseHeaders } });
 const https = (tls: Loose): Site => ({ upstream: { url: "https://10.0.0.7:8443", tls } });
+const asks = (rules: Loose = {}): Site => ({
+  server: { clientCertificate: { ca: "/etc/ca.pem", ...rules } },
+});
+const AT_CERTIFICATE = "virtualServers[0].clientCertificate";
 const plainHttp = { protocol: "http", tls: undefined };
 
 type Case = readonly [FindingId, Site, Site, string, Partial<ReviewFinding>?];
@@ -127,6 +131,23 @@ const CASES: readonly Case[] = [
     { level: "warning" },
   ],
   ["access.closed", lets(), lets({ basic: { usersFile: "/etc/users" } }), AT_ACCESS],
+  [
+    "access.opened",
+    asks({ crl: "/etc/crl.pem" }),
+    {},
+    AT_CERTIFICATE,
+    {
+      level: "error",
+      old: "only certificates of /etc/ca.pem, but not those in /etc/crl.pem",
+      new: "everyone, without a certificate",
+    },
+  ],
+  ["access.opened", asks(), asks({ required: false }), AT_CERTIFICATE, { level: "error" }],
+  ["access.opened", asks({ crl: "/etc/crl.pem" }), asks(), AT_CERTIFICATE, { level: "error" }],
+  ["access.opened", asks({ names: ["a"] }), asks({ names: ["a", "b"] }), AT_CERTIFICATE, { level: "error" }],
+  ["access.opened", asks(), asks({ ca: "/etc/b.pem" }), AT_CERTIFICATE, { level: "warning" }],
+  ["access.closed", {}, asks(), AT_CERTIFICATE],
+  ["access.closed", asks(), asks({ names: ["a"] }), AT_CERTIFICATE],
   ["way.opened", {}, to(files), "virtualServers[0].routes[1]", { old: "404", new: "files of /srv/www" }],
   [
     "way.opened",

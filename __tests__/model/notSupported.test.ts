@@ -82,11 +82,6 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
   ],
   ["HTTP/3", "http3 h3 quic alt-svc Alt-Svc"],
   [
-    "client certificates",
-    "ssl_verify_client ssl_client_certificate mtls mutualTLS client_auth clientCA client_ca_file clientCertificate " +
-      "client-certificates requestCert",
-  ],
-  [
     "connections of other protocols",
     "streams tcpRouters udp passthrough ssl-passthrough sniPassthrough layer4",
   ],

@@ -90,6 +90,8 @@ test.each<[place: Place, typed: string, begin: string]>([
   ["route", "proxy_pass", "Use `upstream` of a `proxy` action."],
   ["server", "server_name", "Use `serverNames`."],
   ["server", "hosts", "Use `serverNames`."],
+  ["server", "ssl_verify_client", "Use `clientCertificate`."],
+  ["server", "mtls", "Use `clientCertificate`."],
   ["route", "hosts", "Use `serverNames` of a virtual server."],
   ["listener", "ssl_certificate", "Use `tls.certificate`."],
   ["server", "ssl_certificate_key", "Use `key` of `tls` of a listener."],

@@ -23,6 +23,9 @@ const FACTS: Readonly<Record<string, FaultFacts | undefined>> = {
     certificates: [{ ...certificate, source: "temporary", end: "later", problem }],
   },
   "certificate-temporary": { certificates: [{ ...certificate, source: "temporary", end: "later" }] },
+  "client-authority-ends": {
+    clientAuthorities: [{ name: "CN=Clients", file: "crl", daysLeft: 1, end: "last" }],
+  },
   "change-refused": { events: [{ at: 0, level: "error", message: "reload refused", problems: [] } as never] },
   stopping: { state: "stopping" },
   pause: { pauses: ["Every site is in maintenance"] },

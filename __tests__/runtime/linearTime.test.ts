@@ -139,6 +139,17 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/runtime/load/certificateExpiry.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
     because: "a file of the config",
   },
+  "src/runtime/tls/clientAuthority.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
+    because: "a file of the config",
+  },
+  "src/runtime/tls/revocations.ts /-----BEGIN X509 CRL-----[^-]+-----END X509 CRL-----/g": {
+    because: "a file of the config",
+  },
+  "src/runtime/tls/revocations.ts /-----[^-]+-----/g": { because: "a file of the config" },
+  'src/runtime/tls/clientCertificates.ts /([A-Za-z][A-Za-z ]*):("(?:[^"\\\\]|\\\\.)*"|[^",]*)(?:, |$)/y': {
+    because: "sticky, and a colon, a quote or a comma ends each part, which does not contain it",
+    worst: ["", "a:", '"'],
+  },
   "src/runtime/supervisor/report/cgroup.ts /^oom_kill (\\d+)$/m": { because: "a file of the kernel" },
   "src/runtime/supervisor/listeners/ownServer.ts /^([A-Z]+) (\\S+) HTTP\\/1\\.[01]\\r\\n/": {
     because: "each part ends at a blank, which it cannot contain",

@@ -68,8 +68,10 @@ const EVERY_PATH: ProxyConfigInput = {
     },
   ],
   virtualServers: [
+    { name: "plain", serverNames: ["_"], default: true, listeners: ["http"], routes: [] },
     {
-      ...{ name: "site", serverNames: ["_"], default: true, listeners: ["http", "https"] },
+      ...{ name: "site", serverNames: ["_"], default: true, listeners: ["https"] },
+      clientCertificate: { ca: "/r/clients.pem", crl: "/r/revoked.pem" },
       errorPages: [{ statuses: [502], file: "/r/502.html" }],
       routes: [
         {

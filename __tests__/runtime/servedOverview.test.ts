@@ -70,7 +70,7 @@ function overviewOf({
         Promise.resolve({ message: "", warnings: [], upstreams: listed ?? [{ name: "web", servers }] }),
     },
     pauses: { order: pauses ?? { maintenance: [] } },
-    certificates: { list: () => ({ certificates: certificates as never }) },
+    certificates: { list: () => ({ certificates: certificates as never }), clientAuthorities: () => [] },
     counts: { now: () => Promise.resolve(counts), outcomes },
   };
   const logs = { recent: { list: [] } } as never;

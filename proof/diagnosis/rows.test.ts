@@ -236,6 +236,20 @@ const CASES = Array.from<
     ],
   ],
   [
+    "a list of revoked certificates that has ended",
+    {
+      clientCertificates: {
+        clientAuthorities: [{ name: "CN=Clients", file: "crl", daysLeft: -1, end: "ended" }],
+        refusedCertificates: [{ server: "vault", reason: "crl-expired", count: 7 }],
+      },
+    },
+    { "client-certificates": "failed" },
+    [
+      "client-certificates",
+      /^The list of revoked certificates of CN=Clients ended [^]*none of its clients comes in\nvault: 7 refused since the start, because the list [^]*has expired\nRenew its files/,
+    ],
+  ],
+  [
     "a maintenance",
     { pauses: { maintenance: [{ site: "web", since: 0, until: 60_000 }] } },
     { pauses: "warning" },
@@ -1132,6 +1146,8 @@ hairpin: Clients inside the LAN reach the front end
 upstreams: Every server of an upstream with several servers gets requests
   some servers get no requests; the others get all requests; fix: start the program that should listen on http://b:1
   no server of web gets requests; fix: portico upstreams undrain web http://a:1; start the program that should listen on http://b:1
+client-certificates: Clients with a valid certificate come in
+  The list of revoked certificates of CN=Clients ended 1 day ago: none of its clients comes in; fix: Renew its files on the host; Portico then loads them without a reload.
 pauses: No command makes the proxy refuse requests
   a command makes the proxy refuse requests; fix: portico maintenance off
   a command makes the proxy refuse requests; fix: Wait until the command has ended.

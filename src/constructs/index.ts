@@ -1,4 +1,5 @@
 export type { PasswordGuard, PasswordGuardOption } from "./proxy/passwordGuard.js";
+export type { ClientCertificate } from "./proxy/clientCertificate.js";
 export {
   Access,
   type AccessOption,

@@ -5,9 +5,11 @@ import {
   type AccessRefusal,
   type ActionConfig,
   type ActionOf,
+  admittedName,
   asksForDrives,
   belowDirectory,
   canonicalAddress,
+  certificateRefusal,
   clientPort,
   CONNECT_REFUSAL,
   defaultPort,
@@ -143,6 +145,8 @@ export interface MatchedRequest {
   readonly client?: string | undefined;
   /** Whether the client names a user, whose password is taken for right; undefined if that is not known. */
   readonly namesUser?: boolean | undefined;
+  /** Name of the client's certificate, which is taken for valid; empty for none, undefined if that is not known. */
+  readonly certificate?: string | undefined;
 }
 
 /** What happens to a request, in the order of the runtime (`dispatch/dispatch.ts`, and its codecs before that). */
@@ -150,12 +154,22 @@ export function decide(match: RouteMatch, request: MatchedRequest): Decision {
   const { route, server, path } = match;
   if (request.method === "CONNECT") return error(CONNECT_REFUSAL.status);
   if (request.method === "TRACE") return error(TRACE_REFUSAL.status);
-  const refusal = refusalOf(match, request);
+  const refusal = certificateRefusalOf(server, request) ?? refusalOf(match, request);
   if (refusal !== undefined) return { kind: "error", status: refusalStatus(refusal), refusal };
   if (asksForDrives(server, { headers: [], ...request, path })) return DRIVES;
   if (route === undefined) return error(404);
   if (isBodyTooLong(request.bodyBytes, route.requestBodyBytesMax)) return error(413);
   return decided(match, request, route, route.action);
+}
+
+function certificateRefusalOf(
+  server: VirtualServerConfig,
+  { certificate }: Pick<MatchedRequest, "certificate">,
+): AccessRefusal | undefined {
+  const rules = server.clientCertificate;
+  if (rules === undefined || certificate === undefined) return undefined;
+  const comesIn = certificate === "" ? !rules.required : admittedName(rules, [certificate]) !== undefined;
+  return comesIn ? undefined : certificateRefusal(server);
 }
 
 function refusalOf(

@@ -13,6 +13,8 @@ export interface FaultFacts {
   readonly workers?: { readonly silent: number };
   readonly upstreams?: readonly { readonly name: string; readonly servers: readonly ServerFacts[] }[];
   readonly certificates?: readonly CertificateFacts[];
+  /** Authorities of clients, and their lists of revoked certificates. */
+  readonly clientAuthorities?: readonly ClientAuthorityFacts[];
   /** A sentence for each. */
   readonly pauses?: readonly string[];
   /** Events of the master, the newest first. */
@@ -44,6 +46,13 @@ interface CertificateFacts {
   readonly problem?: { readonly message: string; readonly fix: string };
   /** Address of the host that asks the authority: no client reaches a host without that address. */
   readonly waitsFor?: string;
+}
+
+interface ClientAuthorityFacts {
+  readonly name: string;
+  readonly file: "ca" | "crl";
+  readonly daysLeft: number;
+  readonly end: CertificateEnd;
 }
 
 interface EventFacts {
@@ -142,6 +151,12 @@ export const FAULTS: readonly FaultKind[] = [
     notification: { not: "the authority has been asked, and has not refused" },
     alert: UNCOUNTED,
     doctor: "acme-certificates",
+  },
+  {
+    name: "client-authority-ends",
+    find: ({ clientAuthorities = [] }) =>
+      clientAuthorities.filter(({ end }) => end !== "later").map(authorityEnds),
+    ...{ page: true, notification: "certificate", alert: UNCOUNTED, doctor: "client-certificates" },
   },
   {
     name: "change-refused",
@@ -296,6 +311,18 @@ function certificateEnds(
   if (problem !== undefined)
     return { level, text: `${of} was not renewed: ${problem.message}; it ${when}`, fix: problem.fix };
   return { level, text: `${of} ${when}`, fix: source === "files" ? BY_FILES : BY_ACME };
+}
+
+/** Until someone acts, none of its clients comes in after the end. */
+function authorityEnds({ name, file, daysLeft, end }: ClientAuthorityFacts): Omit<Fault, "name"> {
+  const what =
+    file === "ca" ? `The authority of clients ${name}` : `The list of revoked certificates of ${name}`;
+  const when =
+    end === "ended"
+      ? `ended ${daysText(daysLeft)}: none of its clients comes in`
+      : `ends ${daysText(daysLeft)}`;
+  const level = end === "ended" || end === "last" ? "error" : "warn";
+  return { subject: `${file} ${name}`.slice(0, 200), level, text: `${what} ${when}`, fix: BY_FILES };
 }
 
 const BY_FILES = "Renew its files on the host; Portico then loads them without a reload.";

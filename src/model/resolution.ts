@@ -7,6 +7,7 @@ import {
   type VerifiedUser,
   verifiedUser,
   bothUsers,
+  certificateUser,
   portalUser,
   acceptedCodings,
   acceptsHtml,
@@ -55,6 +56,12 @@ export interface TestRequest {
    * @default "198.51.100.7"
    */
   readonly clientAddress?: string;
+  /**
+   * A name of the client's certificate, such as `alice`. The certificate is taken for valid, and for one that the virtual
+   * server asked for.
+   * @default - the client has no certificate
+   */
+  readonly certificateName?: string;
   /**
    * Listener that accepts the connection.
    * @default - the listener with the scheme and port of the URL, at the address that is the URL's host, or else of
@@ -214,6 +221,7 @@ function unpaged(routed: Routed): ResolutionOutcome {
     headers: headerList(asked),
     client: routed.client.clientAddress,
     namesUser: credentialsOf(asked) !== undefined,
+    certificate: asked.certificateName ?? "",
   };
   const decision = decide(routed, request);
   if (route?.action.type === "proxy" && decision.kind === "proxy")
@@ -276,7 +284,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     ...client,
     upgrade: forwardedUpgrade(action.upgrades, upgradeOf(asked)),
     requestId: "(its id)",
-    user: userIn(routed),
+    user: bothUsers(certificateIn(routed), userIn(routed)),
   };
   const rules = new ForwardingRules(
     {
@@ -299,6 +307,13 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
   const several = chances === undefined ? {} : { servers: chances };
   const writes = isWrite(route, asked.method, upgradeOf(asked) !== undefined);
   return { kind: "proxy", upstream: upstream.name, upstreamUrl, ...several, writes, requestLine, headers };
+}
+
+function certificateIn({ server, asked }: Routed): VerifiedUser | undefined {
+  const { certificateName: user } = asked;
+  if (server.clientCertificate === undefined) return undefined;
+  const identity = user === undefined ? undefined : { certificate: "(the certificate)", chain: "", user };
+  return certificateUser(server.clientCertificate, identity);
 }
 
 /** The password is taken for right: `resolve` reads no file. */

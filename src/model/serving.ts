@@ -21,6 +21,7 @@ export type { LogInConfig, PasswordGuardConfig } from "./config/guardChecks.js";
 export * from "./config/forwardAuth.js";
 export * from "./config/logInRules.js";
 export * from "./config/verifiedUser.js";
+export * from "./config/clientIdentity.js";
 export * from "./net/address.js";
 export * from "./net/authority.js";
 export * from "./text/blanks.js";

@@ -126,6 +126,20 @@ export const OVERVIEW = z.object({
   /** `sites`: those of the virtual servers with a route to it. */
   upstreams: z.array(z.object({ name: TEXT, sites: z.array(TEXT).optional(), servers: z.array(SERVER) })),
   certificates: z.array(CERTIFICATE),
+  /** Authorities of clients (`ca`), and their lists of revoked certificates (`crl`); absent without any. */
+  clientAuthorities: z
+    .array(
+      z.object({
+        name: TEXT,
+        file: z.enum(["ca", "crl"]),
+        /** Whole days until its end; below 0 once it has ended. */
+        daysLeft: NUMBER,
+        end: z.enum(["ended", "last", "soon", "later"]),
+      }),
+    )
+    .optional(),
+  /** Requests since the start that were refused for their clients' certificates; absent without any. */
+  refusedCertificates: z.array(z.object({ server: TEXT, reason: TEXT, count: NUMBER })).optional(),
   /** A sentence for each maintenance or quiesce in force. */
   pauses: z.array(TEXT),
   /** Reloads, upgrades, warnings and errors of the master, the newest first. */

@@ -28,6 +28,7 @@ const TEST_REQUEST: PropTable<TestRequest> = {
   method: text,
   headers: record,
   clientAddress: text,
+  certificateName: text,
   listener: text,
 };
 

@@ -18,11 +18,13 @@ const TICKET_SECRET = "/etc/portico/ticket-secret";
 const NOTIFY_URL = "/etc/portico/notify-url";
 const DENIED = "/etc/portico/denied.txt";
 const USERS = "/etc/portico/users";
+const CLIENTS = "/etc/portico/clients-ca.pem";
+const REVOKED = "/etc/portico/clients-crl.pem";
 const LOG = "/var/log/portico/access.log";
 const MEDIA = "/srv/files/media";
 
 /** A config whose files are all there. */
-const config = (tls: object, more: object) => ({
+const config = (tls: object, more: object, server: object) => ({
   version: 1,
   ...more,
   logs: { access: { path: LOG } },
@@ -41,6 +43,7 @@ const config = (tls: object, more: object) => ({
       serverNames: ["files.example.org"],
       listeners: ["https"],
       default: true,
+      ...server,
       routes: [{ name: "media", path: "/media", action: { type: "staticFiles", directory: MEDIA } }],
     },
   ],
@@ -50,6 +53,10 @@ interface Site {
   readonly files: Files;
   /** A certificate for the key with another name or other dates. */
   certify(name: string, from: string, to: string): Promise<string>;
+  /** A certificate for the key that may sign others. */
+  authority(): Promise<string>;
+  /** A list of revoked certificates that the key has signed. */
+  revocations(from: string, to: string): Promise<string>;
 }
 
 /** The problem that a check finds on a host that is correct except for one change. */
@@ -58,14 +65,17 @@ function checked(
   change: (site: Site) => unknown,
   tls: object = {},
   more: object = {},
+  server: object = {},
 ): ErrorEntry["example"] {
   return async () => {
     const root = mkdtempSync(path.join(tmpdir(), "portico-docs-"));
     try {
       const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
       const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-      const certify = (name: string, from: string, to: string) =>
-        certificate({ privateKey, publicKey }, name, from, to);
+      const keys = { privateKey, publicKey };
+      const certify = (name: string, from: string, to: string) => certificate(keys, name, from, to);
+      const authority = () => certificate(keys, "Clients", "2020-01-01", "2099-01-01", true);
+      const revocations = (from: string, to: string) => revocationList(keys, from, to);
       const valid = await certify("files.example.org", "2020-01-01", "2099-01-01");
       const files: Files = {
         [CERTIFICATE]: { text: valid },
@@ -73,10 +83,10 @@ function checked(
         "/var/log/portico": "directory",
         [MEDIA]: "directory",
       };
-      await change({ files, certify });
+      await change({ files, certify, authority, revocations });
       writeBelow(root, files);
       const file = path.join(root, "portico.json");
-      writeFileSync(file, JSON.stringify(config(tls, more)));
+      writeFileSync(file, JSON.stringify(config(tls, more, server)));
       const loaded = await loadConfig({ file, root });
       const found = (loaded.ok ? loaded.value.warnings : loaded.problems).find((p) => p.code === code);
       if (found === undefined) throw new Error(`the example of ${code} has no such problem`);
@@ -86,6 +96,10 @@ function checked(
     }
   };
 }
+
+/** The same where clients need certificates. */
+const asking = (code: string, change: (site: Site) => unknown): ErrorEntry["example"] =>
+  checked(code, change, {}, {}, { clientCertificate: { ca: CLIENTS, crl: REVOKED } });
 
 function writeBelow(root: string, files: Files): void {
   for (const [name, file] of Object.entries(files)) {
@@ -106,27 +120,51 @@ function elsewhere(found: Problem, root: string): Problem {
   return JSON.parse(text) as Problem;
 }
 
+interface Keys {
+  readonly privateKey: KeyLike;
+  readonly publicKey: KeyLike;
+}
+
+const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+
 async function certificate(
-  keys: { readonly privateKey: KeyLike; readonly publicKey: KeyLike },
+  keys: Keys,
   name: string,
   from: string,
   to: string,
+  signs = false,
 ): Promise<string> {
-  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-  const { subtle } = globalThis.crypto;
   const made = await x509.X509CertificateGenerator.createSelfSigned({
     name: `CN=${name}`,
     notBefore: new Date(from),
     notAfter: new Date(to),
-    signingAlgorithm: algorithm,
-    keys: {
-      privateKey: await subtle.importKey("pkcs8", der(keys.privateKey, "pkcs8"), algorithm, true, ["sign"]),
-      publicKey: await subtle.importKey("spki", der(keys.publicKey, "spki"), algorithm, true, ["verify"]),
-    },
-    extensions: [new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }])],
+    signingAlgorithm: ALGORITHM,
+    keys: { privateKey: await signingKey(keys), publicKey: await verifyingKey(keys) },
+    extensions: [
+      new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]),
+      ...(signs ? [new x509.BasicConstraintsExtension(true)] : []),
+    ],
   });
   return made.toString("pem");
 }
+
+async function revocationList(keys: Keys, from: string, to: string): Promise<string> {
+  const made = await x509.X509CrlGenerator.create({
+    issuer: "CN=Clients",
+    thisUpdate: new Date(from),
+    nextUpdate: new Date(to),
+    signingAlgorithm: ALGORITHM,
+    signingKey: await signingKey(keys),
+  });
+  // OpenSSL's label of a list.
+  return made.toString("pem").replace(/(BEGIN|END) CRL/g, "$1 X509 CRL");
+}
+
+const { subtle } = globalThis.crypto;
+const signingKey = ({ privateKey }: Keys) =>
+  subtle.importKey("pkcs8", der(privateKey, "pkcs8"), ALGORITHM, true, ["sign"]);
+const verifyingKey = ({ publicKey }: Keys) =>
+  subtle.importKey("spki", der(publicKey, "spki"), ALGORITHM, true, ["verify"]);
 
 type KeyLike = ReturnType<typeof generateKeyPairSync>["privateKey"];
 
@@ -199,6 +237,30 @@ export const CHECK_ERRORS = {
       {},
       { notifications: { targets: [{ type: "webhook", name: "office", urlFile: NOTIFY_URL }] } },
     ),
+  },
+  "files.bad-authority": {
+    means:
+      "The file of `clientCertificate` is no list of authorities: it was cut off, an intermediate certificate has no root, or a certificate in it may sign no other. A service that runs keeps the previous file. See [client-certificates.md](client-certificates.md).",
+    example: asking("files.bad-authority", async ({ files, certify, revocations }) => {
+      files[CLIENTS] = { text: await certify("files.example.org", "2025-01-01", "2099-01-01") };
+      files[REVOKED] = { text: await revocations("2025-01-01", "2099-01-01") };
+    }),
+  },
+  "files.bad-crl": {
+    means:
+      "The file of `clientCertificate` is no list of revoked certificates, or not of the authorities of `ca`, each of which needs one. A service that runs keeps the previous file. See [client-certificates.md](client-certificates.md).",
+    example: asking("files.bad-crl", async ({ files, authority }) => {
+      files[CLIENTS] = { text: await authority() };
+      files[REVOKED] = { text: "no list\n" };
+    }),
+  },
+  "files.crl-expired": {
+    means:
+      "After its end, a list of revoked certificates says nothing about certificates that were revoked since, so no client of the authority comes in. A reload refuses the list, and the proxy keeps the previous one. A service that starts serves, and refuses the clients. See [client-certificates.md](client-certificates.md).",
+    example: asking("files.crl-expired", async ({ files, authority, revocations }) => {
+      files[CLIENTS] = { text: await authority() };
+      files[REVOKED] = { text: await revocations("2025-01-01", "2025-04-01") };
+    }),
   },
   "files.key-mismatch": {
     means:

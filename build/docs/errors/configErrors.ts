@@ -492,6 +492,11 @@ export const CONFIG_ERRORS = {
       return only(parseConfig(changed));
     },
   },
+  "config.client-certificate-without-tls": {
+    means:
+      "Clients present certificates in the TLS handshake. On a listener without TLS, the site would be open, or closed to everyone. See [client-certificates.md](client-certificates.md).",
+    example: withField("virtualServers[0].clientCertificate", { ca: "/etc/portico/clients-ca.pem" }),
+  },
   "config.everyone-allowed": {
     means:
       "`maintenance.allow` lists the clients that a maintenance does not keep out, and `allow` of the action `status` lists the clients that may see the status page. A range that matches every address would make the list useless.",

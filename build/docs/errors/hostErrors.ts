@@ -193,6 +193,12 @@ export const HOST_ERRORS = {
     "expires on 2026-01-15T00:00:00.000Z, in 10 days",
   ),
   ...seen(
+    "files.crl-expires-soon",
+    "After the end of the list, no client of the authority comes in. This is a warning: the proxy serves.",
+    "virtualServers[0].clientCertificate.crl (/etc/portico/clients-crl.pem)",
+    "the list of the authority CN=Clients expires on 2026-01-15T00:00:00.000Z, in 2 days; then no client comes in",
+  ),
+  ...seen(
     "listen.address-in-use",
     "Another process already uses the port, most often a web server that was installed before.",
     "listeners[0]",

@@ -14,6 +14,7 @@ import { urlAuthority } from "../../model/index.js";
 import { type NormalisedPath, OWN_SITE, RouteTable } from "../../model/serving.js";
 import { Action } from "../proxy/action.js";
 import type { ErrorPage } from "../proxy/errorPage.js";
+import type { ClientCertificate } from "../proxy/clientCertificate.js";
 import type { ResponseHeaders } from "../proxy/responseHeaders.js";
 import { type FrontEndListeners, listenersIn } from "./parts.js";
 import { warn } from "../props/warn.js";
@@ -81,6 +82,7 @@ export interface SiteInput extends ApplicationInput {
   readonly errorPages?: readonly ErrorPage[];
   readonly pauseResponse?: PauseResponse;
   readonly windowsDrives?: boolean;
+  readonly clientCertificate?: ClientCertificate;
 }
 
 /** @internal The constructs of an application. */
@@ -186,12 +188,12 @@ interface Servers {
 /** The application's virtual server; in TLS mode HTTP leads to HTTPS. */
 function addServers(proxy: ReverseProxyBase, input: ServersInput): Servers {
   const { mode, serverNames, name, application: definition } = input;
-  const { responseHeaders, errorPages } = input;
+  const { responseHeaders, errorPages, clientCertificate } = input;
   const { pauseResponse = definition.pauseResponse, windowsDrives = definition.windowsDrives } = input;
   const { http, http6, https, https6 } = input.listeners;
   const listeners = listenersIn(http, http6);
   const id = name ?? OWN_SITE;
-  const common = { responseHeaders, errorPages, pauseResponse, windowsDrives };
+  const common = { responseHeaders, errorPages, pauseResponse, windowsDrives, clientCertificate };
   if (https === undefined) {
     return { application: proxy.addVirtualServer(id, { site: name, serverNames, listeners, ...common }) };
   }

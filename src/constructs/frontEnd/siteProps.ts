@@ -35,6 +35,7 @@ import {
   text,
 } from "../props/propTable.js";
 import { isKnown } from "../props/tokens.js";
+import type { ClientCertificate } from "../proxy/clientCertificate.js";
 import type { ResponseHeaders } from "../proxy/responseHeaders.js";
 import type { TlsMaterial } from "../proxy/tlsMaterial.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../proxy/upstream.js";
@@ -45,7 +46,7 @@ export interface SiteOptions<Upstreams extends object = object, Routes extends o
   extends
     Pick<
       InputOf<typeof virtualServerOptions>,
-      "responseHeaders" | "errorPages" | "pauseResponse" | "windowsDrives"
+      "responseHeaders" | "errorPages" | "pauseResponse" | "windowsDrives" | "clientCertificate"
     >,
     Pick<InputOf<typeof route>, "requestBodyTimeoutMs"> {
   /**
@@ -68,6 +69,8 @@ export interface SiteOptions<Upstreams extends object = object, Routes extends o
   readonly errorPages?: readonly ErrorPage[];
   /** @default - the application's; without one, a line of text */
   readonly pauseResponse?: PauseResponse;
+  /** @remarks This applies to the whole site, with the applications below its paths; the redirect from http stays open. */
+  readonly clientCertificate?: ClientCertificate;
   /** @remarks Without this option, the definition of the application has it: the file-sync service, for example. */
   readonly windowsDrives?: boolean;
   /**
@@ -155,7 +158,7 @@ export const SITE_OPTIONS: PropTable<SiteOptions> = {
   upstreams: recordOf(UPSTREAM_CHANGES),
   routeResponseHeaders: record,
   ...kindsOf(route, "requestBodyTimeoutMs"),
-  ...fieldsOf(virtualServerOptions, "responseHeaders"),
+  ...fieldsOf(virtualServerOptions, "responseHeaders", "clientCertificate"),
   pauseResponse: PAUSE_RESPONSE,
   errorPages: listOf(record),
   windowsDrives: flag,
@@ -214,6 +217,7 @@ export function siteProblems(
     ...serverOptionProblems(at("responseHeaders"), "responseHeaders", fit.responseHeaders),
     ...serverOptionProblems(at("errorPages"), "errorPages", fit.errorPages),
     ...serverOptionProblems(at("pauseResponse"), "pauseResponse", fit.pauseResponse),
+    ...serverOptionProblems(at("clientCertificate"), "clientCertificate", fit.clientCertificate),
     ...routeFieldProblems(fit, at),
     ...(inContainer ? unreachableProblems(fit, at) : []),
   ];

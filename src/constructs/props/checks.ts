@@ -70,11 +70,9 @@ export function virtualServerProblems(path: string, part: VirtualServerInput, se
 }
 
 /** Problems of an option of a virtual server that is still to be made, at the path of the prop it came by. */
-export function serverOptionProblems<K extends "hsts" | "responseHeaders" | "errorPages" | "pauseResponse">(
-  path: string,
-  name: K,
-  value: VirtualServerInput[K],
-): Problem[] {
+export function serverOptionProblems<
+  K extends "hsts" | "responseHeaders" | "errorPages" | "pauseResponse" | "clientCertificate",
+>(path: string, name: K, value: VirtualServerInput[K]): Problem[] {
   const at = `virtualServers[0].${name}`;
   const config = { version: 1, listeners: [SECURE], virtualServers: [{ ...SERVER, [name]: value }] } as const;
   return problemsAt(path, config, at);

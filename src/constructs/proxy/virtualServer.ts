@@ -11,6 +11,7 @@ import {
   type VirtualServerInput,
 } from "../../model/index.js";
 import type { PauseResponse } from "../../applications/index.js";
+import type { ClientCertificate } from "./clientCertificate.js";
 import { type ErrorPage, PAUSE_RESPONSE } from "./errorPage.js";
 import { type ExpectedResponse, expectedProblems, isExpected, listOfExpected } from "./expectation.js";
 import { refuse, virtualServerProblems } from "../props/checks.js";
@@ -264,6 +265,7 @@ export interface VirtualServerProps extends Omit<InputOf<typeof virtualServerOpt
   readonly hsts?: HstsOptions;
   readonly errorPages?: readonly ErrorPage[];
   readonly pauseResponse?: PauseResponse;
+  readonly clientCertificate?: ClientCertificate;
   /**
    * A certificate for the virtual server's names, besides that of the listeners, at least one of which must be
    * `https`. Clients that request a covered name (SNI) receive this certificate. Only key and certificate of the

@@ -7,6 +7,7 @@ import {
   type RouteConfig,
   RouteTable,
   type Scheme,
+  type VirtualServerConfig,
 } from "../../model/index.js";
 import { limitText } from "../../model/config/rateChecks.js";
 import { type Decision, decide, type RouteMatch, RequestMatcher } from "../../model/decision.js";
@@ -56,7 +57,7 @@ export function decisionSteps(
   }
   const { route, server } = match;
   steps.push(step("virtual server", `${server.name}: ${whyServer(match)}`), step("path", match.path));
-  steps.push(...routeSteps(match));
+  steps.push(...certificateSteps(server), ...routeSteps(match));
   if (route !== undefined) {
     steps.push(...accessSteps(match, request));
     const limit = limitText(route);
@@ -92,6 +93,16 @@ function whyServer({ server, serverName, listener }: RouteMatch): string {
   );
   if (wildcard !== undefined) return `${wildcard} covers ${serverName}`;
   return `the default server of ${listener.name}, because no virtual server there is named ${serverName}`;
+}
+
+/** A log does not show a client's certificate: only the rule is told. */
+function certificateSteps({ clientCertificate }: VirtualServerConfig): DecisionStep[] {
+  if (clientCertificate === undefined) return [];
+  const { ca, required, names } = clientCertificate;
+  const whose = names === undefined ? "" : ` of ${names.length} name${names.length === 1 ? "" : "s"}`;
+  const needs = required ? "needs a certificate" : "may have a certificate";
+  const outcome = `the client ${needs}${whose} that an authority of ${ca} has signed; else 403, or 421 on a connection for another server`;
+  return [step("clientCertificate", outcome)];
 }
 
 /** The policy of the route, and why it refuses the client. */

@@ -1,3 +1,4 @@
+import type { Overview } from "../../runtime/status/overview.js";
 import type { ListedPauses } from "../../runtime/supervisor/control/listedPauses.js";
 import type { Deployment, Problem, ProxyConfig } from "../../model/index.js";
 import type { NodeFixes } from "../../model/host/nodeReleases.js";
@@ -10,6 +11,9 @@ import type { UnfollowedLink } from "./unfollowedLinks.js";
 import type { ProbeOutcome } from "./expected/probe.js";
 import type { Units } from "./system/hostFacts.js";
 import type { ForeignRule } from "./system/foreignRules.js";
+
+/** What the running proxy knows of clients' certificates. */
+export type SeenClientCertificates = Pick<Overview, "clientAuthorities" | "refusedCertificates">;
 
 /**
  * All evidence of a diagnosis, gathered once and then only evaluated. Facts that could not be determined are undefined,
@@ -59,6 +63,8 @@ export interface Evidence {
   readonly health?: ProbeOutcome;
   /** Servers of upstreams that have several; undefined where there are none, or the proxy could not be asked. */
   readonly upstreamServers?: readonly SeenUpstreamServer[];
+  /** Certificates of clients; undefined where none is asked for, or the proxy could not be asked. */
+  readonly clientCertificates?: SeenClientCertificates;
   /** Maintenance and quiesce in force; undefined if there is none, or the proxy could not be asked. */
   readonly pauses?: ListedPauses;
   /** How many of its processes the kernel has killed for want of memory; undefined for none. */

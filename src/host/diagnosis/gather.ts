@@ -45,6 +45,7 @@ import { certificatesWithTrustedFixes } from "./system/trustedFixes.js";
 import { probe, type ProbeOptions } from "./expected/probe.js";
 import { seeProcesses } from "./proxyProcesses.js";
 import { unfollowedLinks } from "./unfollowedLinks.js";
+import { seeClientCertificates } from "./clientCertificates.js";
 import { seeUpstreamServers } from "./upstreamServers.js";
 import { isWanted, shownValue } from "./storedSettings.js";
 
@@ -245,16 +246,18 @@ async function hostEvidence(
   const { healthListener } = config;
   const { control } = options;
   const trees = servedTrees(config, deployment?.trees);
-  const [loaded, units, settings, readable, links, certificates, health, upstreams] = await Promise.all([
-    loadConfig({ file: configFile, parsed: config, logToStderr: true }),
-    deployment === undefined ? undefined : unitsOf(deployment.services),
-    deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
-    trees.length === 0 ? undefined : checkTrees(trees),
-    unfollowedLinks(config),
-    config.certificateAuthorities.length === 0 ? undefined : seenCertificates(control, config),
-    healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
-    control === undefined ? undefined : seeUpstreamServers(config, control, CONTROL_MS),
-  ]);
+  const [loaded, units, settings, readable, links, certificates, health, upstreams, clients] =
+    await Promise.all([
+      loadConfig({ file: configFile, parsed: config, logToStderr: true }),
+      deployment === undefined ? undefined : unitsOf(deployment.services),
+      deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
+      trees.length === 0 ? undefined : checkTrees(trees),
+      unfollowedLinks(config),
+      config.certificateAuthorities.length === 0 ? undefined : seenCertificates(control, config),
+      healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
+      control === undefined ? undefined : seeUpstreamServers(config, control, CONTROL_MS),
+      control === undefined ? undefined : seeClientCertificates(config, control, CONTROL_MS),
+    ]);
   const unit = units?.proxy;
   const processes = await seeProcesses(config, units, control, CONTROL_MS);
   const rotation = deployment === undefined ? undefined : await rotationFindings(deployment);
@@ -278,6 +281,7 @@ async function hostEvidence(
     certificates,
     health,
     ...(upstreams === undefined || "why" in upstreams ? {} : { upstreamServers: upstreams }),
+    ...(clients === undefined ? {} : { clientCertificates: clients }),
     units,
     settings,
     trees: readable,

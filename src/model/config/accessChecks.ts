@@ -28,9 +28,9 @@ export function accessProblems(config: ProxyConfig): Problem[] {
       const at = `accessPolicies.${name}`;
       return [
         ...(basic === undefined || forwardAuth === undefined ? [] : [twoLogIns(at)]),
-        ...fieldProblems(`${at}.basic.userField`, basic?.userField),
+        ...clientFieldProblems(`${at}.basic.userField`, basic?.userField),
         ...(forwardAuth?.copyFields ?? []).flatMap((field, i) =>
-          fieldProblems(`${at}.forwardAuth.copyFields[${i}]`, field),
+          clientFieldProblems(`${at}.forwardAuth.copyFields[${i}]`, field),
         ),
       ];
     }),
@@ -67,7 +67,7 @@ function keptFields({ accessPolicies = {}, virtualServers }: ProxyConfig): Probl
 }
 
 /** Upstreams believe the field: clients must not be able to send it, on any route. */
-function fieldProblems(path: string, received: string | undefined): Problem[] {
+export function clientFieldProblems(path: string, received: string | undefined): Problem[] {
   if (received === undefined || requestFieldFate(received) === FieldFate.Named) return [];
   const allowed =
     "a field that the proxy drops from every client's request, in each spelling: `Remote-User`, `X-Remote-User`, " +

@@ -11,10 +11,10 @@ export type AccessLists = Readonly<Record<string, PackedAddresses>>;
 
 /** A policy refuses a request. */
 export interface AccessRefusal {
-  /** Name of the policy, which is the place that it was given at: `vault/admin`. */
+  /** Name of the policy, which is the place that it was given at: `vault/admin`; of `clientCertificate`, the virtual server. */
   readonly policy: string;
   /** Field of the policy that decided. */
-  readonly by: "allow" | "deny" | "denyFile" | "basic" | "forwardAuth";
+  readonly by: "allow" | "deny" | "denyFile" | "basic" | "forwardAuth" | "clientCertificate";
   /** The response; 429 and 503 where too many passwords wait to be verified; of a portal any up to 499, 502 and 503. */
   readonly refusal: number | "close";
 }

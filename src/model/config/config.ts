@@ -25,6 +25,7 @@ import { accessLog, errorLog, logs } from "./logs.js";
 import { concurrencyMax, rateLimit } from "./rates.js";
 import { maintenance, pauseResponse, writes } from "./pauses.js";
 import { certificateAuthority, ticketKeys, tls } from "./tls.js";
+import { clientCertificate } from "./clientCertificate.js";
 import { upstream } from "./upstream.js";
 
 /**
@@ -201,6 +202,7 @@ const virtualServer = z.strictObject({
       "Name of the proxy in `Proxy-Status` (RFC 9209) of responses that Portico generates for failures: `edge; " +
         "error=connection_refused`. Default: the `proxyStatus` of the document.",
     ),
+  clientCertificate: clientCertificate.optional(),
   passwordGuard: guardName,
   logIns,
   responseHeaders,

@@ -6,6 +6,7 @@ import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
 import { endpoint, isLoopback, upstreamAddress } from "../net/authority.js";
 import { urlsOf } from "./upstreamServers.js";
 import { certificateProblems } from "./certificateChecks.js";
+import { clientCertificateProblems } from "./clientCertificateChecks.js";
 import {
   type ListenerConfig,
   type ProxyConfig,
@@ -45,6 +46,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...errorPageProblems(config),
     ...trustProblems(config),
     ...accessProblems(config),
+    ...clientCertificateProblems(config),
     ...rateProblems(config),
     ...guardProblems(config),
     ...upstreamProblems(config),

@@ -49,6 +49,7 @@ export const ENGINE_ROWS = [
   "health",
   "upstreams",
   "pauses",
+  "client-certificates",
   "acme-clock",
   "acme-authority",
   "acme-account",

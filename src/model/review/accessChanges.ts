@@ -1,4 +1,5 @@
 import type { AccessPolicyConfig } from "../config/accessJudge.js";
+import type { ClientCertificateConfig } from "../config/clientIdentity.js";
 import { ipv4Bits, ipv6Groups, plainRange } from "../net/address.js";
 import type { ProxyConfig } from "../index.js";
 import type { ReviewChange } from "./findings.js";
@@ -13,6 +14,20 @@ export function accessChanges(
 ): readonly ReviewChange[] {
   const [from, to] = [policyOf(before, was), policyOf(after, is)];
   const change = { place: `${is.place}.access`, old: said(from), new: said(to) };
+  const certificates = certificateChange(was.server.clientCertificate, is.server.clientCertificate);
+  if (certificates !== undefined) {
+    const shown = { old: saidOf(was.server.clientCertificate), new: saidOf(is.server.clientCertificate) };
+    const place = `${is.place.replace(/\.routes.*/, "")}.clientCertificate`;
+    return [{ ...certificates, place, ...shown }, ...policyChanges(change, from, to)];
+  }
+  return policyChanges(change, from, to);
+}
+
+function policyChanges(
+  change: Pick<ReviewChange, "place" | "old" | "new">,
+  from: AccessPolicyConfig | undefined,
+  to: AccessPolicyConfig | undefined,
+): readonly ReviewChange[] {
   if (without(admitted(to), admitted(from)).length > 0) return [{ id: "access.opened", ...change }];
   if (from?.basic !== undefined && to?.basic === undefined) return [{ id: "access.opened", ...change }];
   if (from?.forwardAuth !== undefined && to?.forwardAuth === undefined)
@@ -36,6 +51,29 @@ export function accessChanges(
     ? [{ id: "access.closed", ...change }]
     : [];
 }
+
+/** Whether clients come in with other certificates, or without one. What files contain is not known here. */
+function certificateChange(
+  from: ClientCertificateConfig | undefined,
+  to: ClientCertificateConfig | undefined,
+): Pick<ReviewChange, "id" | "level"> | undefined {
+  const isClosed = (rules: typeof from): boolean => rules?.required === true;
+  const admitsMore =
+    to?.names === undefined || to.names.some((name) => from?.names?.includes(name) === false);
+  if (isClosed(from) && !isClosed(to)) return { id: "access.opened" };
+  if (isClosed(from) && from!.names !== undefined && admitsMore) return { id: "access.opened" };
+  if (isClosed(from) && from!.crl !== undefined && to!.crl === undefined) return { id: "access.opened" };
+  if (isClosed(from) && (from!.ca !== to!.ca || from!.crl !== to!.crl))
+    return { id: "access.opened", level: "warning" };
+  return JSON.stringify(from) === JSON.stringify(to) ? undefined : { id: "access.closed" };
+}
+
+const saidOf = (rules: ClientCertificateConfig | undefined): string =>
+  rules === undefined
+    ? "everyone, without a certificate"
+    : `${rules.required ? "only" : "everyone, and"} certificates of ${rules.ca}` +
+      (rules.names === undefined ? "" : ` for ${rules.names.join(" and ")}`) +
+      (rules.crl === undefined ? "" : `, but not those in ${rules.crl}`);
 
 /** Whether a portal is asked now, or for more. */
 const asksMore = (from: AccessPolicyConfig["forwardAuth"], to: AccessPolicyConfig["forwardAuth"]): boolean =>

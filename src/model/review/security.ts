@@ -132,7 +132,9 @@ function serverFindings(
   const { privatePaths = [], logIns = [], passwordGuard } = server;
   const openTo = (path: string): RouteConfig | undefined => {
     const route = router.route(server, path);
-    return route !== undefined && leadsToApplication(route) && isOpen(config, route) ? route : undefined;
+    return route !== undefined && leadsToApplication(route) && isOpen(config, server, route)
+      ? route
+      : undefined;
   };
   const unguarded = passwordGuard === undefined ? logIns.find(({ path }) => openTo(path)) : undefined;
   const openRoutes = (id: SecurityFindingId, paths: readonly string[]): readonly SecurityFinding[] => {
@@ -155,7 +157,12 @@ function serverFindings(
 }
 
 /** Whether strangers may send requests to a route. */
-function isOpen({ accessPolicies = {} }: ProxyConfig, { access }: RouteConfig): boolean {
+function isOpen(
+  { accessPolicies = {} }: ProxyConfig,
+  { clientCertificate }: VirtualServerConfig,
+  { access }: RouteConfig,
+): boolean {
+  if (clientCertificate?.required === true) return false;
   const { allow, basic, forwardAuth } = (access === undefined ? undefined : accessPolicies[access]) ?? {};
   const admitsAll = allow === undefined || allow.some((range) => everyoneIn(range) !== undefined);
   return admitsAll && basic === undefined && forwardAuth === undefined;

@@ -129,16 +129,6 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     names: ["http3", "quic", "h3", "altSvc"],
   },
   {
-    what: "client certificates",
-    instead:
-      "Let a load balancer in front ask for them, and list the field that it names the user in as `trustedFields` of " +
-      "`Action.proxy`. `certificateFile` in `tls` of an upstream is the proxy's own certificate for the upstream.",
-    names: [
-      ...["clientAuth", "clientCa", "clientCaFile", "clientCertificate", "mtls", "mutualTls"],
-      ...["sslVerifyClient", "sslClientCertificate", "requestCert", "clientCertificates"],
-    ],
-  },
-  {
     what: "connections of other protocols than HTTP (TCP, UDP)",
     instead:
       "Use HAProxy, or forward the port with the packet filter, beside this proxy and on another port.",

@@ -66,6 +66,8 @@ export const PROBLEM_CODES = {
   "config.two-log-ins": "Keep one of `basic` and `forwardAuth`.",
   "config.password-without-tls":
     "Serve the route over TLS only. If something in front of Portico ends TLS, name it in `trustedProxies`, or listen on a private address.",
+  "config.client-certificate-without-tls":
+    "Remove the http listener from the virtual server; a virtual server of its own can redirect http to https.",
   "config.everyone-allowed": "List the addresses of the administrators only.",
   "config.everyone-trusted":
     "List the addresses of the proxies in front of this one. If only these proxies can connect, set `trustEveryone: true`.",
@@ -198,6 +200,12 @@ export const PROBLEM_CODES = {
   "files.no-response": "Resolve the cause that the message names, such as a file system that hangs.",
   "files.bad-key": "Use an unencrypted private key in PEM form.",
   "files.bad-certificate": "Use certificates in PEM form, with the server's certificate first.",
+  "files.bad-authority":
+    "Use the certificates of the authorities in PEM form, each up to its root, as `openssl x509` writes them.",
+  "files.bad-crl": "Make the list again: openssl ca -gencrl -out crl.pem",
+  "files.crl-expired": "Make the list again, with a later end: openssl ca -gencrl -crldays 30 -out crl.pem",
+  "files.crl-expires-soon":
+    "Make the list again, with a later end: openssl ca -gencrl -crldays 30 -out crl.pem",
   "files.bad-dhparam": "Use DH parameters in PEM form, of at least 2048 bits.",
   "files.bad-ticket-secret": "Write a new secret into the file: openssl rand -base64 48",
   "files.bad-notification-secret": "Write only the URL, or only the token, into the file, on one line.",

@@ -50,6 +50,24 @@ export const SYNONYMS: readonly Synonym[] = [
   },
   { names: ["defaultServer", "catchAll", "isDefault"], field: "default", of: "a virtual server" },
   { names: ["location", "locations", "paths", "handle"], field: "routes", of: "a virtual server" },
+  {
+    names: [
+      "clientAuth",
+      "clientCa",
+      "clientCaFile",
+      "clientCertificates",
+      "mtls",
+      "mutualTls",
+      "requestCert",
+    ],
+    field: "clientCertificate",
+    of: "a virtual server",
+  },
+  {
+    names: ["sslVerifyClient", "sslClientCertificate", "sslCaCertificateFile", "verifyClient"],
+    field: "clientCertificate",
+    of: "a virtual server",
+  },
   { names: ["serverTokens"], field: "versionTokens", of: "a virtual server" },
   {
     names: ["strictTransportSecurity", "stsSeconds", "hstsEnabled", "hstsMaxAge"],
@@ -218,7 +236,7 @@ export const SYNONYMS: readonly Synonym[] = [
     note: "Prefer `caFile` with the upstream's root certificate.",
   },
   {
-    names: ["rootCas", "proxySslTrustedCertificate", "serversTransport", "trustPool"],
+    names: ["ca", "rootCas", "proxySslTrustedCertificate", "serversTransport", "trustPool"],
     field: "caFile",
     of: "`tls` of an upstream",
   },

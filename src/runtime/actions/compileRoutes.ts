@@ -24,6 +24,7 @@ import { WorkerCounts } from "../counting/workerCounts.js";
 import { compileResponseFields, setServerFields } from "../exchange/responseFields.js";
 import { nameFailures } from "../dispatch/errorPages.js";
 import { AccessSteps } from "../dispatch/access.js";
+import { CertificateStep } from "../dispatch/clientCertificates.js";
 import { Dispatcher } from "../dispatch/dispatch.js";
 import { isRegistered } from "../dispatch/reasonPhrases.js";
 import { Faults, type WorkerContext } from "../dispatch/workerContext.js";
@@ -31,6 +32,7 @@ import { WorkerGuards } from "../logIns/workerGuards.js";
 import type { LogFiles } from "../logs/logFiles.js";
 import { ClientLimits } from "../rates/clientLimits.js";
 import type { AskStatus } from "../status/asked.js";
+import { type ClientAuthorities, ClientCertificates } from "../tls/clientCertificates.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
 import type { OutageNews } from "../upstream/knownOutage.js";
 import { UpstreamPool } from "../upstream/pool.js";
@@ -45,6 +47,8 @@ import {
 export interface CompiledRoutes extends WorkerContext {
   /** Guards against guessing. */
   readonly passwordGuards: WorkerGuards;
+  /** The certificates that clients are asked for; undefined if no virtual server asks for one. */
+  readonly clientCertificates: ClientCertificates | undefined;
   /** From now on these files of access policies have these contents. */
   setAccessLists(lists: AccessLists): void;
   /** How much each client may ask of routes. */
@@ -77,6 +81,7 @@ export interface CompiledRoutes extends WorkerContext {
  * @param askStatus asks the master for the status, for routes that show it
  * @param accessLists contents of the files that access policies name
  * @param accessUsers users of the files that access policies name
+ * @param clientAuthorities contents of the files that `clientCertificate` of virtual servers names
  */
 export function compileRoutes(
   config: ProxyConfig,
@@ -87,6 +92,7 @@ export function compileRoutes(
   askStatus: AskStatus = () => Promise.resolve(undefined),
   accessLists: AccessLists = {},
   accessUsers: AccessUsers = {},
+  clientAuthorities?: ClientAuthorities,
 ): CompiledRoutes {
   const faults = new Faults(logs.mainError);
   const counts = new WorkerCounts(isRegistered);
@@ -102,6 +108,8 @@ export function compileRoutes(
   const limits = new ClientLimits(config);
   const passwordGuards = new WorkerGuards(config, counts);
   const access = new AccessSteps(accessUsers, portals.ask);
+  const clientCertificates = clientAuthorities && new ClientCertificates(clientAuthorities);
+  const certificates = certificateStep(clientCertificates, counts, logs);
   const upstreamOf = (name: string) => upstreams.get(name)!;
   const valueOf = (file: string): string => fieldValues[file]!;
   nameFailures(config);
@@ -129,7 +137,8 @@ export function compileRoutes(
     mainError: logs.mainError,
     faults,
     showsTlsGroup: logs.showsTlsGroup,
-    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access),
+    dispatcher: new Dispatcher(config, routes, logs.mainAccess, counts, access, certificates),
+    clientCertificates,
     counts,
     limits,
     trusted: withinRanges(config.trustedProxies),
@@ -143,6 +152,15 @@ export function compileRoutes(
     seenServers: () => Object.fromEntries([...upstreams].map(([name, one]) => [name, seenOf(one)])),
     outageNews: () => [...upstreams.values()].flatMap(newsOf),
   };
+}
+
+function certificateStep(
+  certificates: ClientCertificates | undefined,
+  counts: WorkerCounts,
+  { mainError }: LogFiles,
+): CertificateStep | undefined {
+  if (certificates === undefined) return undefined;
+  return new CertificateStep((server) => certificates.of(server), counts, mainError);
 }
 
 /** The config's upstreams, and what opens a pool to another server. */

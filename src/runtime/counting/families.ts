@@ -201,6 +201,15 @@ export const FAMILIES = {
       "`closed` for one that gets no new secret tried.",
     labels: ["guard", "reason"],
   },
+  certificatesRefused: {
+    name: "portico_client_certificates_refused_total",
+    type: "counter",
+    help:
+      "Requests that were refused for the client's certificate, by virtual server and reason: `none`, `unknown-authority`, " +
+      "`expired`, `not-yet-valid`, `revoked`, `crl-expired`, `name`, `invalid`; `misdirected` for a connection that was " +
+      "made for another server.",
+    labels: ["server", "reason"],
+  },
   logLinesLost: {
     name: "portico_log_lines_lost_total",
     type: "counter",

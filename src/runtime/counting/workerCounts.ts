@@ -52,6 +52,11 @@ export class WorkerCounts {
     this.add("logInsRefused", guard, reason);
   }
 
+  /** A request was refused for its client's certificate. */
+  refusedCertificate(server: string, reason: string): void {
+    this.add("certificatesRefused", server, reason);
+  }
+
   /** @param lines that logs have lost since the worker began */
   lostLines(lines: number): void {
     this.slots.values[this.logLinesLost] = lines;

@@ -3,6 +3,7 @@ import {
   type AccessUsers,
   type ErrorToken,
   basicCredentials,
+  bothUsers,
   type BasicCredentials,
   verifiedUser,
   type PolicyJudge,
@@ -142,7 +143,7 @@ class UserStep implements ExchangeHolder, PasswordWaiter, Guarded {
       else this.wait(judge, credentials);
       return false;
     }
-    exchange.user = verifiedUser(judges, credentials!.user);
+    exchange.user = bothUsers(exchange.user, verifiedUser(judges, credentials!.user));
     return true;
   }
 

@@ -9,6 +9,7 @@ import {
   withinRanges,
 } from "../../model/serving.js";
 import type { AccessSteps } from "./access.js";
+import type { CertificateStep } from "./clientCertificates.js";
 import { type Challenge, challengePath } from "./challenge.js";
 import { respondFailure } from "./errorPages.js";
 import { isOneTooMany } from "./limits.js";
@@ -51,6 +52,8 @@ export class Dispatcher {
     private readonly mainAccess: AccessLog,
     counts: WorkerCounts,
     private readonly access: AccessSteps,
+    /** Undefined if no virtual server asks for certificates. */
+    private readonly certificates?: CertificateStep,
   ) {
     this.router = new Router(config);
     this.clients = new RequestClients(config);
@@ -91,6 +94,7 @@ export class Dispatcher {
     const config = this.router.route(exchange.server, request.path);
     const route = config && this.routes.get(config)!;
     exchange.route = route;
+    if (this.certificates !== undefined && !this.certificates.admits(exchange)) return;
     if (route?.guard === undefined || this.access.admits(exchange, route.guard, this.admitted))
       this.proceed(exchange);
   }

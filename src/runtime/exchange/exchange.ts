@@ -1,5 +1,6 @@
 import type {
   AccessRefusal,
+  ClientIdentity,
   ErrorToken,
   HeaderList,
   VerifiedUser,
@@ -130,7 +131,7 @@ export interface Exchange extends Guarded, Holdable, UpstreamTrace {
   exceeds?: LimitRefusal["limit"] | undefined;
   /** Which guard against guessing refused a log-in, if so. */
   guardRefusal?: { readonly guard: string; readonly reason: "slowed" | "closed" } | undefined;
-  /** Who asks, if access policies ask for that. */
+  /** Who asks, if access policies or `clientCertificate` ask for that. */
   user?: VerifiedUser | undefined;
   /** Fields of a portal that admitted the request, which the response has besides its own, whatever makes it. */
   portalFields?: HeaderList | undefined;
@@ -221,7 +222,33 @@ export interface ClientInfo {
    * undefined if that is true of no name.
    */
   readonly misdirected: ((serverName: string) => boolean) | undefined;
+  /** The certificate that the handshake asked the client for; undefined if it did not ask. */
+  readonly presented: PresentedCertificate | undefined;
 }
+
+/** The certificate of a connection's client: what the handshake found, by what the files of its authorities have now. */
+export interface PresentedCertificate {
+  /** Who asked for it: servers that name the same files ask as one. */
+  readonly request: object;
+  /** Names of a valid certificate, the common name first. */
+  readonly names: readonly string[];
+  /** The certificate, for the error log; empty for none. */
+  readonly shown: string;
+  /** Why it is not valid now; undefined if it is. @param now in milliseconds since 1970 */
+  faultAt(now: number): CertificateFault | undefined;
+  /** A valid certificate, as upstreams get it. */
+  identity(user: string | undefined): ClientIdentity;
+}
+
+/** Why a client's certificate is not valid: labels of a metric. */
+export type CertificateFault =
+  | "none"
+  | "unknown-authority"
+  | "expired"
+  | "not-yet-valid"
+  | "revoked"
+  | "crl-expired"
+  | "invalid";
 
 /** The receiver of a request body. */
 export interface BodySink {

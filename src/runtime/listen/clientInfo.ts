@@ -55,6 +55,7 @@ export function clientInfo(
     trusted,
     // A gateway need not connect by the name that it asks for (RFC 9110, 7.4).
     misdirected: trusted ? undefined : secured?.misdirected,
+    presented: secured?.presented,
   };
 }
 

@@ -1,11 +1,18 @@
 import { constants } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
+import {
+  createServer as createTlsServer,
+  type Server as TlsServer,
+  type TlsOptions,
+  type TLSSocket,
+} from "node:tls";
 import type { CertificateContents, TlsContents, TlsRenewal } from "../tls/tlsContents.js";
 import { type ListenerConfig, type Problem, problem } from "../../model/serving.js";
 import type { VirtualServerConfig } from "../../model/index.js";
 import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Secured } from "../tls/certificateServers.js";
+import type { ClientAuthority } from "../tls/clientAuthority.js";
+import type { CertificateRequest, ClientCertificates } from "../tls/clientCertificates.js";
 import { type Endpoints, plainAddress } from "./clientInfo.js";
 import { type ClientHello, clientHelloOf } from "../tls/clientHello.js";
 import { readFirst } from "../sockets/firstBytes.js";
@@ -40,6 +47,8 @@ export interface ListenerOptions {
   readonly tls: TlsContents | undefined;
   readonly ticketKeys: string;
   readonly context: WorkerContext;
+  /** The certificates that clients are asked for; undefined if no virtual server asks for one. */
+  readonly clientCertificates?: ClientCertificates | undefined;
   readonly gate: ConnectionGate;
   readonly http1: Acceptor;
   readonly http2: Acceptor;
@@ -67,10 +76,20 @@ export class ListenerServer {
   private readonly forget: (this: Socket) => void;
   /** Undefined where no connection begins with a PROXY protocol header. */
   private readonly announced: AnnouncedClients | undefined;
+  /** Whether a virtual server asks clients for certificates. */
+  private readonly asks: boolean;
   private acceptFailedAt = -Infinity;
 
   constructor(private readonly options: ListenerOptions) {
     this.ticketKeys = options.ticketKeys;
+    const { config } = options.context;
+    const { clientCertificates } = options;
+    this.asks =
+      clientCertificates !== undefined &&
+      config.virtualServers.some(
+        (server) =>
+          server.listeners.includes(options.listener.name) && clientCertificates.of(server) !== undefined,
+      );
     const { handshaking } = this;
     this.forget = function (this: Socket) {
       clearTimeout(handshaking.get(this));
@@ -138,8 +157,8 @@ export class ListenerServer {
   }
 
   private setTls({ certificates, dhparam }: TlsContents): void {
-    this.tlsServers = new CertificateServers(certificates, (certificate, secured) =>
-      this.createTlsServer(certificate, dhparam, secured),
+    this.tlsServers = new CertificateServers(certificates, (certificate, secured, request) =>
+      this.createTlsServer(certificate, dhparam, secured, request),
     );
   }
 
@@ -155,6 +174,7 @@ export class ListenerServer {
     certificate: CertificateContents,
     dhparam: string | undefined,
     secured: Secured,
+    request: CertificateRequest | undefined,
   ): TlsServer {
     const { listener, context } = this.options;
     const sessionIdContext = sessionContext(listener, certificate);
@@ -166,8 +186,15 @@ export class ListenerServer {
       handshakeTimeout: context.config.timeouts.tlsHandshakeMs,
       sessionIdContext,
       ticketKeys: listenerTicketKeys(this.ticketKeys, sessionIdContext),
+      ...(request === undefined ? {} : askingOptions(request.authority)),
     });
-    server.on("secureConnection", (socket) => this.contain(socket, () => this.secured(socket, secured)));
+    const authority = request?.authority;
+    server.on("secureConnection", (socket) =>
+      this.contain(socket, () => {
+        if (request === undefined) return this.secured(socket, secured);
+        this.secured(socket, { ...secured, presented: request.presented(socket, authority!) });
+      }),
+    );
     server.on("tlsClientError", (error: TlsError, socket) =>
       this.contain(socket, () => this.handshakeFailed(error, socket)),
     );
@@ -206,7 +233,7 @@ export class ListenerServer {
 
   /** @param since when the connection began, if something of it was read already */
   private secure(socket: Socket, servers: CertificateServers, since?: number): void {
-    if (servers.all.length > 1 || this.challengeServers.size > 0)
+    if (servers.all.length > 1 || this.challengeServers.size > 0 || this.asks)
       return this.chooseServer(socket, since ?? performance.now());
     if (since !== undefined) this.limit(socket, since);
     shakeHands(servers.default, socket);
@@ -271,7 +298,10 @@ export class ListenerServer {
 
   private tlsServerFor({ serverName, wantsChallenge }: ClientHello): TlsServer {
     const challenge = wantsChallenge ? this.challengeServers.get(serverName) : undefined;
-    return challenge ?? this.tlsServers!.for(serverName);
+    if (challenge !== undefined) return challenge;
+    const { clientCertificates, context, listener } = this.options;
+    const server = this.asks ? context.dispatcher.serverFor(listener.name, serverName) : undefined;
+    return this.tlsServers!.for(serverName, server && clientCertificates!.of(server));
   }
 
   private secured(socket: TLSSocket, secured: Secured): void {
@@ -322,6 +352,20 @@ export class ListenerServer {
     const where = `accept() on ${keyOf(address, port)} failed`;
     this.options.context.mainError.write("crit", `${where} ${systemReason(error)}`);
   }
+}
+
+/**
+ * A TLS server that asks for a certificate, and completes the handshake without one: the request gets a response that
+ * says so. It issues no tickets and keeps no sessions, because a session that is resumed has no certificate that could be
+ * judged by new files (RFC 8446, 2.2).
+ */
+function askingOptions(authority: ClientAuthority): TlsOptions {
+  return {
+    ...authority.options,
+    requestCert: true,
+    rejectUnauthorized: false,
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_TICKET,
+  };
 }
 
 function countHandshake(counts: WorkerCounts, listener: string, socket: TLSSocket): void {

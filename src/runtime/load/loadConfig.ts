@@ -2,6 +2,8 @@ import { join, resolve } from "node:path";
 import type { CertificateContents, TlsContents, UpstreamTlsContents } from "../tls/tlsContents.js";
 import { loadAccessLists } from "./accessLists.js";
 import { checkAuthorityFiles } from "./authorityFiles.js";
+import { loadClientAuthorities } from "./clientAuthorities.js";
+import type { ClientAuthorities } from "../tls/clientCertificates.js";
 import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
@@ -17,6 +19,7 @@ import {
   type ProxyConfigInput,
   type Result,
   type RouteConfig,
+  type VirtualServerConfig,
   type WantedCertificate,
   withDnsFiles,
   withNotificationFiles,
@@ -105,6 +108,11 @@ export interface LoadedConfig {
    * @default - no policy names a file
    */
   readonly accessUsers?: AccessUsers;
+  /**
+   * Authorities of clients, and their revoked certificates, by `authorityKey`.
+   * @default - no virtual server asks for certificates
+   */
+  readonly clientAuthorities?: ClientAuthorities;
   /** Findings that do not prevent serving. */
   readonly warnings: readonly Problem[];
 }
@@ -128,7 +136,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
   const { expiry = "problem" } = options;
   const find = await credentials();
-  const [tls, upstreams, tickets, fields, pages, authorities, notified, access, directories, logs] =
+  const [tls, upstreams, tickets, fields, pages, authorities, notified, access, clients, directories, logs] =
     await Promise.all([
       loadTlsFiles(config, expiry, issued),
       loadUpstreamTls(config, expiry, find),
@@ -138,6 +146,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       checkAuthorityFiles(config, find),
       checkNotificationFiles(config, find),
       loadAccessLists(config, find),
+      loadClientAuthorities(config, expiry),
       directoryProblems(config),
       options.logToStderr === true ? [] : logProblems(config, tolerant),
     ]);
@@ -150,6 +159,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...authorities.problems,
     ...notified.problems,
     ...access.problems,
+    ...clients.problems,
     ...directories,
     ...(tolerant ? [] : logs),
   ];
@@ -162,6 +172,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
     ...authorities.warnings,
     ...notified.warnings,
     ...access.warnings,
+    ...clients.warnings,
     ...(tolerant ? logs : []),
   ];
   const secret = tickets?.secret === undefined ? {} : { ticketSecret: tickets.secret };
@@ -174,6 +185,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
       ...{ cookieKey: await cookieKey(config, tickets?.secret), warnings, ...secret },
       ...(access.lists === undefined ? {} : { accessLists: access.lists }),
       ...(access.users === undefined ? {} : { accessUsers: access.users }),
+      ...(clients.authorities === undefined ? {} : { clientAuthorities: clients.authorities }),
     },
   };
 }
@@ -268,10 +280,18 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
         : { ...upstream, tls: pathsBelow(root, upstream.tls, "caFile", "certificateFile", "privateKeyFile") },
     ),
     virtualServers: config.virtualServers.map((server) => ({
-      ...server,
-      errorPages: server.errorPages.map((page) => ("file" in page ? pathsBelow(root, page, "file") : page)),
+      ...serverBelow(root, server),
       routes: server.routes.map(routeBelow),
     })),
+  };
+}
+
+function serverBelow(root: string, server: VirtualServerConfig): VirtualServerConfig {
+  const { clientCertificate: asked, errorPages } = server;
+  return {
+    ...server,
+    ...(asked === undefined ? {} : { clientCertificate: pathsBelow(root, asked, "ca", "crl") }),
+    errorPages: errorPages.map((page) => ("file" in page ? pathsBelow(root, page, "file") : page)),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { AccessLists, AccessUsers } from "../../model/serving.js";
+import type { ClientAuthorities } from "../tls/clientCertificates.js";
 import { type TlsRenewal, withRenewed } from "../tls/tlsContents.js";
 import type { LoadedConfig } from "./loadConfig.js";
 
@@ -8,15 +9,20 @@ export interface Renewal extends TlsRenewal {
   readonly accessLists?: AccessLists;
   /** Users of access policies, by file. */
   readonly accessUsers?: AccessUsers;
+  /** Authorities of clients, by `authorityKey`. */
+  readonly clientAuthorities?: ClientAuthorities;
 }
 
 /** The loaded config with the renewed part replaced. */
 export function renewed(loaded: LoadedConfig, renewal: Renewal): LoadedConfig {
-  const { accessLists, accessUsers } = loaded;
+  const { accessLists, accessUsers, clientAuthorities } = loaded;
   return {
     ...loaded,
     tls: withRenewed(loaded.tls, renewal),
     ...(accessLists === undefined ? {} : { accessLists: { ...accessLists, ...renewal.accessLists } }),
     ...(accessUsers === undefined ? {} : { accessUsers: { ...accessUsers, ...renewal.accessUsers } }),
+    ...(clientAuthorities === undefined
+      ? {}
+      : { clientAuthorities: { ...clientAuthorities, ...renewal.clientAuthorities } }),
   };
 }

@@ -10,6 +10,7 @@ import { textIfReadable } from "./files.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
 import { withRenewed } from "../tls/tlsContents.js";
 import { accessFiles, readAccessList, readUsers, userFiles } from "./accessLists.js";
+import { type ClientAuthorityFiles, clientAuthorityFiles, readClientAuthority } from "./clientAuthorities.js";
 import type { Renewal } from "./renewal.js";
 import { handshakeProblem, unfitCertificate } from "../tls/handshakeCheck.js";
 import { hostPolicy } from "../tls/tlsContexts.js";
@@ -22,8 +23,8 @@ export interface RenewalEvents {
 }
 
 /**
- * Notices certificates whose files were renewed, Diffie-Hellman parameters, and files of access policies, and loads them
- * with the checks of a reload.
+ * Notices certificates whose files were renewed, Diffie-Hellman parameters, files of access policies, and authorities of
+ * clients, and loads them with the checks of a reload.
  *
  * systemd's credentials are left out. They do not change while a service runs; a reload hands over renewed ones
  * (`credentialSet.ts`).
@@ -113,7 +114,26 @@ async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
     const label = `${field} (${file})`;
     await watch(`users ${file}`, { label, paths: [file], load: (loaded) => loadUsers(file, field, loaded) });
   }
+  for (const [key, files] of clientAuthorityFiles(config)) {
+    const { at, ca, crl } = files;
+    const load = (loaded: LoadedConfig) => loadAuthority(key, files, loaded);
+    const paths = [ca, crl ?? []].flat();
+    await watch(`authority ${key}`, { label: `${at} (${paths.join(", ")})`, paths, load });
+  }
   return [...watched.values()];
+}
+
+async function loadAuthority(
+  key: string,
+  files: ClientAuthorityFiles,
+  loaded: LoadedConfig,
+): Promise<RenewalResult | undefined> {
+  const { contents, problems, warnings } = await readClientAuthority(files, "problem");
+  if (contents === undefined) return { ok: false, problems };
+  const current = loaded.clientAuthorities?.[key];
+  if (contents.ca === current?.ca && contents.crl === current.crl) return undefined;
+  const message = "was read again: connections are judged by it from now on";
+  return { ok: true, renewal: { clientAuthorities: { [key]: contents } }, message, warnings };
 }
 
 async function loadUsers(

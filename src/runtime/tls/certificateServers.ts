@@ -1,6 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import type { Server as TlsServer } from "node:tls";
 import { NameTable, sniNames } from "../../model/serving.js";
+import type { ClientAuthority } from "./clientAuthority.js";
+import type { PresentedCertificate } from "../exchange/exchange.js";
+import type { CertificateRequest } from "./clientCertificates.js";
 import type { CertificateContents } from "./tlsContents.js";
 
 /** Whether a request for a host name gets no response on a connection; see {@link CertificateServers}. */
@@ -11,6 +14,8 @@ export interface Secured {
   readonly misdirected: Misdirected | undefined;
   /** Whether one of its certificate's names, or a name below it, has a temporary certificate. */
   temporary: boolean;
+  /** The certificate that the client was asked for; undefined if it was not asked. */
+  readonly presented?: PresentedCertificate;
 }
 
 /**
@@ -19,11 +24,12 @@ export interface Secured {
  * Separate servers instead of Node's `SNICallback`, because of session tickets. OpenSSL opens a ticket with the keys of
  * the context that a handshake begins with, and asks for another certificate only if that fails; so a ticket for one
  * name would be valid for all. Separate servers have separate keys. And Node does not tell which name a resumed session
- * of TLS 1.2 belongs to; here the server shows it.
+ * of TLS 1.2 belongs to; here the server shows it. For the same reason, clients that are asked for a certificate have
+ * servers of their own: Node asks on all connections of a server or on none.
  */
 export class CertificateServers {
   all: readonly CertificateServer[];
-  private byName = new NameTable<TlsServer>();
+  private byName = new NameTable<CertificateServer>();
 
   /**
    * @param create makes the server of a certificate. `secured` has a check for host names that must not be requested
@@ -31,7 +37,11 @@ export class CertificateServers {
    */
   constructor(
     certificates: readonly CertificateContents[],
-    private readonly create: (certificate: CertificateContents, secured: Secured) => TlsServer,
+    private readonly create: (
+      certificate: CertificateContents,
+      secured: Secured,
+      request?: CertificateRequest,
+    ) => TlsServer,
   ) {
     this.all = certificates.map((one) => this.serverOf(one, certificates.length));
     this.index();
@@ -53,13 +63,19 @@ export class CertificateServers {
     return this.all[0]!.server;
   }
 
-  for(serverName: string): TlsServer {
-    return this.byName.find(serverName) ?? this.default;
+  /** @param request for clients that have to be asked for a certificate of their own */
+  for(serverName: string, request?: CertificateRequest): TlsServer {
+    const one = this.byName.find(serverName) ?? this.all[0]!;
+    if (request === undefined) return one.server;
+    let server = one.asking.get(request.authority);
+    if (server === undefined)
+      one.asking.set(request.authority, (server = this.create(one.certificate, one.secured, request)));
+    return server;
   }
 
   private index(): void {
     this.byName = new NameTable();
-    for (const { names, server } of this.all) this.byName.add(names, server);
+    for (const one of this.all) this.byName.add(one.names, one);
     // This is a set: otherwise each renewal would compare hundreds of names with each other.
     const waiting = new Set(this.all.filter(isTemporary).flatMap(withNamesAbove));
     for (const one of this.all)
@@ -85,7 +101,7 @@ export class CertificateServers {
     misdirected: Misdirected | undefined,
   ): CertificateServer {
     const secured = { misdirected, temporary: false };
-    return { certificate, names, secured, server: this.create(certificate, secured) };
+    return { certificate, names, secured, server: this.create(certificate, secured), asking: new WeakMap() };
   }
 }
 
@@ -109,4 +125,9 @@ interface CertificateServer {
   readonly names: readonly string[];
   readonly secured: Secured;
   readonly server: TlsServer;
+  /**
+   * Servers that ask clients for a certificate, by the authorities whose names they send. Made when a client comes: nothing
+   * has to be made again when files or certificates change.
+   */
+  readonly asking: WeakMap<ClientAuthority, TlsServer>;
 }

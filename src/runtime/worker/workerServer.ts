@@ -39,9 +39,10 @@ export class WorkerServer {
   ) {
     this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
-    const { fieldValues, upstreamTls, cookieKey, accessLists, accessUsers } = start.loaded;
+    const { fieldValues, upstreamTls, cookieKey, accessLists, accessUsers, clientAuthorities } = start.loaded;
     const secrets = [fieldValues, upstreamTls, cookieKey] as const;
-    this.routes = compileRoutes(this.config, this.logs, ...secrets, askStatus, ...[accessLists, accessUsers]);
+    const files = [accessLists, accessUsers, clientAuthorities] as const;
+    this.routes = compileRoutes(this.config, this.logs, ...secrets, askStatus, ...files);
     this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
       this.logs.mainError.write("warn", message),
     );
@@ -55,6 +56,7 @@ export class WorkerServer {
           tls: start.loaded.tls[listener.name],
           ticketKeys: start.ticketKeys,
           context: this.routes,
+          clientCertificates: this.routes.clientCertificates,
           gate: this.gate,
           http1: this.http1,
           http2: this.http2,
@@ -191,6 +193,8 @@ export class WorkerServer {
   renew(renewal: Renewal): void {
     if (renewal.accessLists !== undefined) this.routes.setAccessLists(renewal.accessLists);
     if (renewal.accessUsers !== undefined) this.routes.setAccessUsers(renewal.accessUsers);
+    if (renewal.clientAuthorities !== undefined)
+      this.routes.clientCertificates?.renew(renewal.clientAuthorities);
     for (const server of this.servers) server.renew(renewal);
   }
 }

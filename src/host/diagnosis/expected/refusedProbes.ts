@@ -16,7 +16,7 @@ interface ProbeRow {
 }
 
 /**
- * Probes come from the host itself, and name no user. Where an access policy does not let them in, the refusal is the expected
+ * Probes come from the host itself, have no certificate, and name no user. Where an access policy does not let them in, the refusal is the expected
  * response; a connection that is closed is none, so that nothing is asked there. What a portal responds to a stranger is its
  * own, but it has to respond.
  */
@@ -26,6 +26,8 @@ export function withRefusals<R extends ProbeRow>(config: ProxyConfig, rows: read
     const { route, request } = row;
     const path = normalisePath(request.path);
     if (route === undefined || path === undefined) return [row];
+    const server = config.virtualServers.find(({ routes }) => routes.includes(route));
+    if (server?.clientCertificate?.required === true) return [{ ...row, expected: [status(403)] }];
     // A connection to an own address comes from that address.
     const guard = guards.of(route);
     const refusal = guard?.refusalOfUnknown(request.address, request.path, path);

@@ -143,6 +143,8 @@ function askFirewall(evidence: Evidence): Verdict {
 const TLS_CODES: readonly string[] = [
   "files.key-exposed",
   "files.certificate-expires-soon",
+  "files.crl-expired",
+  "files.crl-expires-soon",
   "files.certificate-not-yet-valid",
   "files.bad-certificate",
   "files.name-not-covered",

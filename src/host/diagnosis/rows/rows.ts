@@ -41,6 +41,7 @@ import {
   type Verdict,
 } from "../verdict.js";
 import { OUTSIDE_QUESTION } from "./outsideRow.js";
+import { judgeClientCertificates } from "../clientCertificates.js";
 import { judgePauses } from "../pauses.js";
 import { judgeUpstreamServers } from "../upstreamServers.js";
 import { isOwnErrorPage, isVersioned } from "../expected/expectation.js";
@@ -54,6 +55,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
   const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
   const upstreams = evidence.upstreamServers === undefined ? [] : [UPSTREAMS_QUESTION];
+  const clients = evidence.clientCertificates === undefined ? [] : [CLIENT_CERTIFICATES_QUESTION];
   const pauses = evidence.pauses === undefined ? [] : [PAUSES_QUESTION];
   const rotation = evidence.rotation === undefined ? [] : [ROTATION_QUESTION];
   const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
@@ -70,6 +72,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
     ...health,
     ...upstreams,
     ...pauses,
+    ...clients,
     ...acme,
     ...nodeFixes,
     ...node,
@@ -144,6 +147,12 @@ const PAUSES_QUESTION: Question<EngineRow> = {
   id: "pauses",
   title: "No command makes the proxy refuse requests",
   ask: ({ pauses = { maintenance: [] } }) => judgePauses(pauses),
+};
+
+const CLIENT_CERTIFICATES_QUESTION: Question<EngineRow> = {
+  id: "client-certificates",
+  title: "Clients with a valid certificate come in",
+  ask: ({ clientCertificates = {} }) => judgeClientCertificates(clientCertificates),
 };
 
 const HAIRPIN_QUESTION: Question<EngineRow> = {

@@ -4,6 +4,7 @@ import type { AcmeEngine, AcmeHost, CertificateStatus } from "../../acme/engine.
 import { LEFT } from "../../acme/acmeHost.js";
 import type { Challenge } from "../../dispatch/challenge.js";
 import { filesMark } from "../../load/authorityFiles.js";
+import { clientAuthorityStates, clientAuthorityWarnings } from "../../load/clientAuthorities.js";
 import { certificateWarnings } from "../../load/certificateExpiry.js";
 import type { LoadedConfig } from "../../load/loadConfig.js";
 import { RenewalWatch } from "../../load/renewalWatch.js";
@@ -126,6 +127,12 @@ export class CertificateManager {
     return { message, warnings: [], certificates };
   }
 
+  /** The state of the authorities of clients. */
+  clientAuthorities(at: number) {
+    const { config, clientAuthorities = {} } = this.host.loaded();
+    return clientAuthorityStates(clientAuthorities, at, config.notifications?.certificateDays);
+  }
+
   /** The state of the certificates by ACME. */
   status(): readonly CertificateStatus[] {
     return this.engine?.status() ?? [];
@@ -174,8 +181,9 @@ export class CertificateManager {
   }
 
   private warnOfExpiry(): void {
-    const { config, tls } = this.host.loaded();
+    const { config, tls, clientAuthorities = {} } = this.host.loaded();
     for (const p of certificateWarnings(config, tls)) this.logs.warn(p);
+    for (const p of clientAuthorityWarnings(config, clientAuthorities)) this.logs.warn(p);
   }
 
   /** Runs changes one after the other, in the order of the calls. */

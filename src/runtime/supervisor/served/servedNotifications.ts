@@ -18,7 +18,7 @@ export interface NotifyingMaster {
   /** Whether workers accept, and it is not about to end. */
   isServing(): boolean;
   readonly upstreams: Pick<ServedUpstreams, "down">;
-  readonly certificates: Pick<CertificateManager, "list">;
+  readonly certificates: Pick<CertificateManager, "list" | "clientAuthorities">;
 }
 
 /**
@@ -147,7 +147,8 @@ export class ServedNotifications {
     const certificates = listed.map((one) =>
       certificateState(one, Date.now(), notifications.certificateDays),
     );
-    this.notifier?.observe("certificate", noticesOf("certificate", { certificates }));
+    const clientAuthorities = this.master.certificates.clientAuthorities(Date.now());
+    this.notifier?.observe("certificate", noticesOf("certificate", { certificates, clientAuthorities }));
     const disks = await disksOf(this.places(config));
     const full = fullDisks(disks, notifications.diskFreePercentMin);
     this.notifier?.observe("disk", noticesOf("disk", { fullDisks: full }));

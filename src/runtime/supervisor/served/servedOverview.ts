@@ -9,7 +9,7 @@ import {
   siteNotIn,
 } from "../../../model/serving.js";
 import { VERSION } from "../../../model/text/version.js";
-import { totalOf } from "../../counting/counts.js";
+import { type Counts, numberOf, totalOf } from "../../counting/counts.js";
 import type { PauseOrder } from "../../dispatch/pauses.js";
 import { type SeenTransfers, TRANSFERS_MAX } from "../../dispatch/transfers.js";
 import { type AskedStatus, partOfQuery, STATUS_POLICY, type StatusResponse } from "../../status/asked.js";
@@ -31,7 +31,10 @@ export interface OverviewSources {
   readonly supervised: Pick<Supervision, "transfers">;
   readonly upstreams: Pick<ServedUpstreams, "list">;
   readonly pauses: { readonly order: PauseOrder };
-  readonly certificates: { list(): { readonly certificates?: readonly ListedCertificate[] } };
+  readonly certificates: {
+    list(): { readonly certificates?: readonly ListedCertificate[] };
+    clientAuthorities(at: number): NonNullable<Overview["clientAuthorities"]>;
+  };
   readonly counts: Pick<ServedCounts, "now" | "outcomes">;
 }
 
@@ -164,6 +167,7 @@ export class ServedOverview {
       const why = most === undefined ? {} : { why: most[0] };
       return { name, ...sites, servers: servers.map((one) => ({ ...why, ...one, failures })) };
     });
+    const clientAuthorities = sources.certificates.clientAuthorities(at);
     const { transfers, more } = mostActive(
       seen.flatMap(([pid, one]) => (one === undefined ? [] : [{ pid, ...one }])),
     );
@@ -193,6 +197,8 @@ export class ServedOverview {
         ...certificateState(one, at, config.notifications?.certificateDays),
         ...sitesIn(config, serversWithName(config, one.names)),
       })),
+      ...(clientAuthorities.length === 0 ? {} : { clientAuthorities }),
+      ...refusedCertificates(counts),
       pauses: pausesOf(sources.pauses.order),
       events: this.logs.recent.list,
       topology: topologyOf(config, rates, upstreams),
@@ -209,6 +215,15 @@ interface CachedOverview {
 
 /** The overview is made no more often than this. */
 const FRESH_MS = 500;
+
+/** Nothing where no certificate was refused. */
+function refusedCertificates(counts: Counts): Pick<Overview, "refusedCertificates"> {
+  const all = (counts.certificatesRefused ?? []).map((series) => {
+    const [server = "", reason = ""] = series.labels;
+    return { server, reason, count: numberOf("certificatesRefused", series) };
+  });
+  return all.length === 0 ? {} : { refusedCertificates: all };
+}
 
 /** Nothing where the config names none. */
 function sitesIn(...of: Parameters<typeof shownSites>): { readonly sites?: readonly string[] } {
