@@ -35,8 +35,6 @@ export class BcryptThread {
     const { default: script } = await import("./bcryptThread.js?text");
     // Without options and environment, which may load other code into every thread.
     const thread = new Worker(script, { eval: true, execArgv: [], env: {} });
-    // Requests keep the process running, and not their passwords.
-    thread.unref();
     let why: Error | undefined;
     thread
       .on("message", (hash: string) => this.onHash(hash))
@@ -45,6 +43,8 @@ export class BcryptThread {
         if (this.thread === thread)
           this.onEnd(why ?? new Error(`the thread of bcrypt ended with code ${code}`));
       });
+    // Requests keep the process running, and not their passwords. A listener of messages would undo this.
+    thread.unref();
     this.thread = thread;
     for (const { input } of this.waiting) thread.postMessage(input);
   }
