@@ -25,8 +25,8 @@ const LINES: readonly (readonly [user: string, password: string, hash: string])[
   ],
 ];
 const SCRYPT = "$scrypt$ln=10,r=8,p=1$c2FsdCBvZiBzY3J5cHQ$0000000000000000000000000000000000000000000";
-/** Each password takes a third of a second. */
-const SLOW = "$2y$12$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui";
+/** Each password takes a third of a second; the right one is {@link LONG}. */
+const SLOW = "$2y$12$abcdefghijklmnopqrstuuN.DjXlslwlSlODvsnlplXdP0Ooea5WS";
 
 let front: EveryProtocol;
 /** Threads that were started, in this process. */
@@ -108,6 +108,18 @@ test("one thread verifies them all, and others are served meanwhile", async () =
   session.destroy();
   expect(order).toEqual([...Array(3).fill("served"), ...Array(4).fill("verified 401")]);
   expect(threads.length - before).toBeLessThanOrEqual(1);
+});
+
+test("a password that is no longer right when its verification ends lets in nobody", async () => {
+  const session = connectHttp2(front.securePort);
+  const asked = ask(session, { ":path": "/slow", authorization: basic("alice", LONG) });
+  await ask(session, { ":path": "/open" });
+  const libxcrypt = LINES[3]!;
+  front.serving.setAccessUsers({ "/slow": [["alice", libxcrypt[2]]] });
+  expect((await asked).status).toBe(401);
+  expect(await statuses("/slow", "alice", libxcrypt[1])).toEqual([200, 200]);
+  front.serving.setAccessUsers({ "/slow": [["alice", SLOW]] });
+  session.destroy();
 });
 
 test("if the thread ends, nobody comes in whom it was asked about; the next password starts another one", async () => {

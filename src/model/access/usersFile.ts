@@ -45,7 +45,7 @@ export function parseUsers(text: string, hasArgon2: boolean): Users | ListFault 
     if (typeof parsed === "string") return { ...FAULTS[parsed](at), received: name };
     if (parsed.kind === "argon2id" && !hasArgon2) {
       const message = `has a hash of Argon2 ${at}, which this Node.js cannot verify`;
-      return { message, received: name, allowed: "scrypt, or Node.js 24.7 or newer", fix: AGAIN };
+      return { message, received: name, allowed: "scrypt or bcrypt, or Node.js 24.7 or newer", fix: AGAIN };
     }
     users.set(name, hash);
   }

@@ -1,13 +1,7 @@
 import { Worker } from "node:worker_threads";
+import type { BcryptInput } from "./bcryptThread.js";
 
-/** What a password is hashed with. */
-export interface BcryptInput {
-  readonly password: string;
-  /** Version, cost and salt, as they begin the text of a hash. */
-  readonly setting: string;
-}
-
-type Done = (error: Error | null, hash?: Buffer) => void;
+type BcryptDone = (error: Error | null, hash?: Buffer) => void;
 
 /**
  * Hashes passwords by bcrypt, one after the other, in a thread: Node has no bcrypt, and JavaScript beside the event loop
@@ -17,11 +11,11 @@ export class BcryptThread {
   private thread: Worker | undefined;
   private hasBegun = false;
   /** In the order in which the thread gets them. */
-  private readonly waiting: { readonly input: BcryptInput; readonly done: Done }[] = [];
+  private readonly waiting: { readonly input: BcryptInput; readonly done: BcryptDone }[] = [];
   private idle: NodeJS.Timeout | undefined;
 
   /** @param done gets the text of the hash, or why the thread ended before */
-  hash(input: BcryptInput, done: Done): void {
+  hash(input: BcryptInput, done: BcryptDone): void {
     clearTimeout(this.idle);
     this.waiting.push({ input, done });
     this.thread?.postMessage(input);
@@ -33,7 +27,7 @@ export class BcryptThread {
   private async begin(): Promise<void> {
     // A text and not a file: the deployed runtime is a single file, which an upgrade may have replaced meanwhile.
     const { default: script } = await import("./bcryptThread.js?text");
-    // Without options and environment, which may load other code into every thread.
+    // Options and environment of the process may load other code into every thread, so this one has neither.
     const thread = new Worker(script, { eval: true, execArgv: [], env: {} });
     let why: Error | undefined;
     thread
