@@ -36,7 +36,7 @@ test("the nearest guard applies, to sites whose application has log-ins", () => 
   ]);
   expect(guardsOf(frontEnd({}, { slowAfter: 3 }).front.proxy.config)).toEqual([
     { vault: { slowAfter: 3 } },
-    [["vault", "vault", 2]],
+    [["vault", "vault", 4]],
   ]);
   expect(guardsOf(frontEnd({}, "off").front.proxy.config)).toEqual([undefined, []]);
 });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 const ROOT = join(__dirname, "../..");
 
 /** Packages whose code is in the bundle or in the library; each is justified in SECURITY.md. */
-const BUNDLED = ["commander", "mrmime", "prom-client", "zod"];
+const BUNDLED = ["bcryptjs", "commander", "mrmime", "prom-client", "zod"];
 
 interface LockEntry {
   readonly integrity?: string;
