@@ -91,7 +91,11 @@ module.exports = {
     ...(process.env.PORTICO_TEST_HOSTS === undefined ? ["<rootDir>/proof/hosts/"] : []),
     ...leftOut(),
   ],
-  transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } } }] },
+  transform: {
+    // A thread, which is imported as text.
+    "/bcryptThread\\.ts$": "<rootDir>/__tests__/threadText.js",
+    "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } } }],
+  },
   setupFilesAfterEnv: ["<rootDir>/__tests__/setup.js"],
   globalSetup: "<rootDir>/__tests__/runFolder.js",
   globalTeardown: "<rootDir>/__tests__/endOfRun.js",

@@ -9,5 +9,5 @@ const NO_STACK_TRACE = join(__dirname, "noStackTrace.js");
 module.exports = (name, options) => {
   if (/^\.{1,2}\/(?:.*\/)?stack-trace$/.test(name)) return NO_STACK_TRACE;
   // Sources import with the extension they are compiled to.
-  return options.defaultResolver(name.replace(/^(\.{1,2}\/.*)\.js$/, "$1"), options);
+  return options.defaultResolver(name.replace(/^(\.{1,2}\/.*)\.js(?:\?text)?$/, "$1"), options);
 };

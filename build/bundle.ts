@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { build, type Metafile, type Plugin } from "esbuild";
+import { build, buildSync, type Metafile, type Plugin } from "esbuild";
 import { BUNDLE, ROOT } from "./paths.js";
 import { manifestOf, renderSbom } from "./sbom.js";
 
@@ -19,6 +19,7 @@ export interface BuiltBundle {
  * space alone would be a tenth of the package. Its bill of materials is written beside it.
  */
 export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
+  const threads: Metafile[] = [];
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: ["src/cli/main.ts"],
@@ -32,11 +33,11 @@ export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
     loader: { ".md": "text" },
     banner: { js: BANNER },
     logLevel: "warning",
-    plugins: [loadedLate(/^node:http/)],
+    plugins: [loadedLate(/^node:http/), threadsAsText(threads)],
   });
   const code = outputFiles[0]!.text;
   refuse(forbidden(metafile, code));
-  const folders = packageFolders(metafile);
+  const folders = packageFolders([metafile, ...threads]);
   const bytes = Buffer.from(code + folders.map(notice).join(""));
   const changed = writeExecutable(file, bytes);
   const packages = folders.map((folder) => manifestOf(path.join(ROOT, folder)));
@@ -76,6 +77,38 @@ export const loadedLate = (filter: RegExp): Plugin => ({
   },
 });
 
+/** Modules that are imported as `?text` are threads: each with all that it imports. @param built gets what went into them */
+export const threadsAsText = (built: Metafile[]): Plugin => ({
+  name: "threads as text",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /\?text$/ }, ({ path: module, resolveDir }) => ({
+      path: path.relative(ROOT, path.join(resolveDir, module.replace(/\.js\?text$/, ".ts"))),
+      namespace: "thread",
+    }));
+    onLoad({ filter: /^/, namespace: "thread" }, ({ path: file }) => {
+      const { text, metafile } = threadText(file);
+      built.push(metafile);
+      return { contents: text, loader: "text" };
+    });
+  },
+});
+
+/** A module with all that it imports, as a script. */
+export function threadText(file: string): { readonly text: string; readonly metafile: Metafile } {
+  const { outputFiles, metafile } = buildSync({
+    absWorkingDir: ROOT,
+    entryPoints: [file],
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: "cjs",
+    platform: "node",
+    ...COMPACT,
+    logLevel: "warning",
+  });
+  return { text: outputFiles[0]!.text, metafile };
+}
+
 /**
  * What must never be in the bundle: the constructs (they belong to synthesis), languages of zod's messages (600 KB, which
  * its member `z` brings; `import * as z` does not), and paths of the building machine.
@@ -102,9 +135,9 @@ function refuse(reasons: readonly string[]): void {
 }
 
 /** Folders of the packages that are bundled, in order. */
-export function packageFolders(metafile: Metafile): string[] {
+export function packageFolders(built: readonly Metafile[]): string[] {
   const packages = new Set<string>();
-  for (const file of Object.keys(metafile.inputs)) {
+  for (const file of built.flatMap(({ inputs }) => Object.keys(inputs))) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file);
     if (match !== null) packages.add(match[1]!);
   }

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { build, transform } from "esbuild";
-import { COMPACT, loadedLate, notice, packageFolders } from "./bundle.js";
+import { build, type Metafile, transform } from "esbuild";
+import { COMPACT, loadedLate, notice, packageFolders, threadsAsText } from "./bundle.js";
 import { ROOT } from "./paths.js";
 
 /**
@@ -12,6 +12,7 @@ import { ROOT } from "./paths.js";
  * @returns how many files there are
  */
 export async function buildModules(lib: string, entries: readonly string[]): Promise<number> {
+  const threads: Metafile[] = [];
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: [...entries],
@@ -27,14 +28,19 @@ export async function buildModules(lib: string, entries: readonly string[]): Pro
     format: "esm",
     platform: "node",
     external: ["cdktf", "cdktn", "constructs"],
-    plugins: [loadedLate(/^@cdktf\//)],
+    plugins: [loadedLate(/^@cdktf\//), threadsAsText(threads)],
     logLevel: "warning",
   });
   for (const file of outputFiles) {
     const { code } = await transform(file.text, { ...COMPACT, format: "cjs", platform: "node" });
     writeFileSync(file.path, withClassNames(code));
   }
-  writeFileSync(path.join(lib, "licenses.txt"), packageFolders(metafile).map(notice).join(""));
+  writeFileSync(
+    path.join(lib, "licenses.txt"),
+    packageFolders([metafile, ...threads])
+      .map(notice)
+      .join(""),
+  );
   return outputFiles.length;
 }
 

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { threadsAsText } from "../build/bundle.js";
 import type { ProxyConfigInput } from "../src/model/index.js";
 import { WITHOUT } from "../src/runtime/sockets/node/pieces.js";
 import { sharedFile } from "./sharedFile.js";
@@ -32,6 +33,7 @@ function part(name: keyof typeof PARTS): Promise<string> {
       bundle: true,
       platform: "node",
       format: "cjs",
+      plugins: [threadsAsText([])],
       outfile,
     }),
   );

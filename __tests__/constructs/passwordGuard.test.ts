@@ -32,11 +32,11 @@ test("the nearest guard applies, to sites whose application has log-ins", () => 
   expect(guardsOf(frontEnd().front.proxy.config)).toEqual([undefined, []]);
   expect(guardsOf(frontEnd({}).front.proxy.config)).toEqual([
     { "front end": {} },
-    [["vault", "front end", 2]],
+    [["vault", "front end", 4]],
   ]);
   expect(guardsOf(frontEnd({}, { slowAfter: 3 }).front.proxy.config)).toEqual([
     { vault: { slowAfter: 3 } },
-    [["vault", "vault", 2]],
+    [["vault", "vault", 4]],
   ]);
   expect(guardsOf(frontEnd({}, "off").front.proxy.config)).toEqual([undefined, []]);
 });

@@ -71,6 +71,13 @@ const said = sayings("differences");
 const lets = (policy?: Loose): Site =>
   policy === undefined ? {} : { top: { accessPolicies: { site: policy } }, route: { access: "site" } };
 const portal = (more?: Loose): Loose => ({ forwardAuth: { url: "http://127.0.0.1:9091/", ...more } });
+const basic = (more?: Loose): Site => lets({ basic: { usersFile: "/etc/users", ...more } });
+const LOG_IN = { path: "/login", method: "POST", secret: "body", failed: [401] } as const;
+const guarded = (guard: Loose, logIns: readonly Loose[] = [LOG_IN]): Site => ({
+  top: { passwordGuards: { site: guard } },
+  server: { passwordGuard: "site", logIns },
+});
+const AT_GUARD = "virtualServers[0].passwordGuard";
 const AT_ACCESS = "virtualServers[0].routes[0].access";
 
 const CASES: readonly Case[] = [
@@ -148,6 +155,52 @@ const CASES: readonly Case[] = [
   ["access.opened", asks(), asks({ ca: "/etc/b.pem" }), AT_CERTIFICATE, { level: "warning" }],
   ["access.closed", {}, asks(), AT_CERTIFICATE],
   ["access.closed", asks(), asks({ names: ["a"] }), AT_CERTIFICATE],
+  ["access.opened", lets(portal()), lets(portal({ convention: "nginx" })), AT_ACCESS, { level: "warning" }],
+  [
+    "access.handed-on",
+    basic(),
+    basic({ passOn: true, userField: "Remote-User" }),
+    AT_ACCESS,
+    { old: "nothing", new: "the password and the user in Remote-User" },
+  ],
+  ["access.handed-on", lets(), basic({ userField: "Remote-User" }), AT_ACCESS],
+  [
+    "access.handed-on",
+    basic({ userField: "Remote-User" }),
+    basic({ userField: "X-Remote-User" }),
+    AT_ACCESS,
+    { old: "the user in Remote-User", new: "the user in X-Remote-User" },
+  ],
+  ["access.handed-on", basic({ passOn: true }), basic(), AT_ACCESS, { level: "note", new: "nothing" }],
+  [
+    "access.handed-on",
+    lets(portal({ copyFields: ["Remote-User"] })),
+    lets(portal({ copyFields: ["Remote-User", "Remote-Groups"] })),
+    AT_ACCESS,
+    { new: "Remote-User of the portal and Remote-Groups of the portal" },
+  ],
+  ["guard.weaker", guarded({}), { server: { logIns: [LOG_IN] } }, AT_GUARD, { old: "site", new: "none" }],
+  ["guard.stronger", {}, guarded({}), AT_GUARD, { old: "none", new: "site" }],
+  [
+    "guard.weaker",
+    guarded({}),
+    guarded({ wrongSecretsMax: 40 }),
+    `${AT_GUARD}.wrongSecretsMax`,
+    { old: "20", new: "40" },
+  ],
+  ["guard.weaker", guarded({}), guarded({ slowAfter: 10 }), `${AT_GUARD}.slowAfter`],
+  ["guard.weaker", guarded({}), guarded({ slowMs: 500 }), `${AT_GUARD}.slowMs`],
+  ["guard.weaker", guarded({}), guarded({ windowMs: 60_000 }), `${AT_GUARD}.windowMs`],
+  ["guard.weaker", guarded({}), guarded({ closeMs: 60_000 }), `${AT_GUARD}.closeMs`],
+  ["guard.weaker", guarded({}), guarded({ ipv6Prefix: 128 }), `${AT_GUARD}.ipv6Prefix`],
+  ["guard.stronger", guarded({}), guarded({ closeMs: 3_600_000 }), `${AT_GUARD}.closeMs`],
+  [
+    "guard.weaker",
+    guarded({}, [LOG_IN, { ...LOG_IN, path: "/api", match: "segment" }]),
+    guarded({}),
+    "virtualServers[0].logIns",
+    { old: "POST /api/*, secret body, failed [401]", new: "none" },
+  ],
   ["way.opened", {}, to(files), "virtualServers[0].routes[1]", { old: "404", new: "files of /srv/www" }],
   [
     "way.opened",
@@ -464,6 +517,20 @@ test.each(
 
 test("every kind of difference has a case", () => {
   expect(Object.keys(FINDINGS).filter((id) => !CASES.some(([one]) => one === id))).toEqual([]);
+});
+
+test("a rule for other failures is another one, and a guard of another name is the same", () => {
+  const other = { ...LOG_IN, failed: [400] };
+  const found = differences(site(guarded({})), site(guarded({}, [other])));
+  expect(found.map(({ id, ways }) => [id, ways?.[0]?.paths])).toEqual([
+    ["guard.weaker", ["/*"]],
+    ["guard.stronger", ["/*"]],
+  ]);
+  const renamed: Site = {
+    top: { passwordGuards: { another: {} } },
+    server: { passwordGuard: "another", logIns: [LOG_IN] },
+  };
+  expect(differences(site(guarded({})), site(renamed))).toEqual([]);
 });
 
 test.each<readonly [string, Site, Site]>([

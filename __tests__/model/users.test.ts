@@ -5,6 +5,7 @@ import { parsePasswordHash, parseUsers } from "../../src/model/serving.js";
 const SALT = "c2FsdHNhbHRzYWx0c2FsdA";
 const KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE";
 const SCRYPT = `$scrypt$ln=15,r=8,p=3$${SALT}$${KEY}`;
+const BCRYPT = "$2y$10$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui";
 const ARGON2 = `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$${KEY}`;
 
 test("lines are names and hashes, however an editor writes them", () => {
@@ -16,6 +17,12 @@ test("lines are names and hashes, however an editor writes them", () => {
   expect(parseUsers("# nobody\n", false)).toEqual([]);
 });
 
+test("a file of htpasswd -B is accepted as it is, also on a Node without Argon2", () => {
+  // `htpasswd` ends what it prints with an empty line.
+  const text = `alice:${BCRYPT}\n\nbob:${BCRYPT.replace("2y$10", "2b$04")}\ncarol:${BCRYPT.replace("2y$10", "2a$12")}\n`;
+  expect(parseUsers(text, false)).toHaveLength(3);
+});
+
 test.each<[string, string, RegExp]>([
   ["nothing", "", /is empty/],
   ["blanks", " \r\n\n", /is empty/],
@@ -23,8 +30,17 @@ test.each<[string, string, RegExp]>([
   ["a cut line", `alice:${SCRYPT}\nbob:${SCRYPT.slice(0, -40)}`, /malformed hash in line 2/],
   ["a password", "alice:hunter2", /no hash behind the name in line 1/],
   ["a password alone", "hunter2", /something else than a user and a hash/],
-  ["bcrypt", "alice:$2y$10$abcdefghijklmnopqrstuu5QbL7RrAcHmW5ycMhZxYy1gAcM3b7B2", /another kind/],
+  ["a cut hash of bcrypt", `alice:${BCRYPT.slice(0, -1)}`, /malformed/],
+  ["a longer hash of bcrypt", `alice:${BCRYPT}u`, /malformed/],
+  ["a salt of bcrypt with more bits", `alice:${BCRYPT.replace("stuu", "stuv")}`, /malformed/],
+  ["a hash of bcrypt with more bits", `alice:${BCRYPT.slice(0, -1)}z`, /malformed/],
+  ["a cost of bcrypt below its least", `alice:${BCRYPT.replace("$10$", "$03$")}`, /malformed/],
+  ["a high cost of bcrypt", `alice:${BCRYPT.replace("$10$", "$13$")}`, /too much to verify/],
+  ["an erroneous bcrypt", `alice:${BCRYPT.replace("2y", "2x")}`, /another kind/],
+  ["the first bcrypt", `alice:${BCRYPT.replace("2y", "2")}`, /another kind/],
   ["MD5", "alice:$apr1$abcdefgh$0123456789abcdefghijkl", /another kind/],
+  ["SHA-512 of crypt", "alice:$6$abcdefgh$0123456789abcdefghijkl", /another kind/],
+  ["DES of crypt", "alice:rl0uE.abcdefgh", /no hash behind the name/],
   ["SHA", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=", /another kind/],
   ["argon2i", `alice:${ARGON2.replace("argon2id", "argon2i")}`, /another kind/],
   ["an older Argon2", `alice:${ARGON2.replace("v=19", "v=16")}`, /malformed/],
@@ -41,7 +57,7 @@ test.each<[string, string, RegExp]>([
 ])("%s is refused as a whole, and no message has a secret", (_, text, message) => {
   const fault = parseUsers(text, true);
   expect(fault).toHaveProperty("message", expect.stringMatching(message));
-  expect(JSON.stringify(fault)).not.toMatch(/hunter2|c2Fsd|MDEy|abcdefgh|qUqP/);
+  expect(JSON.stringify(fault)).not.toMatch(/hunter2|c2Fsd|MDEy|abcdefgh|qUqP|5s2v/);
 });
 
 test("a hash of Argon2 is refused by name where Node cannot verify it", () => {

@@ -33,7 +33,7 @@ export const nameOf = (path: string): string => relative(ROOT, path);
 const isOurs = (specifier: string): boolean => specifier.startsWith(".");
 
 const target = (file: string, specifier: string): string =>
-  resolve(dirname(file), specifier).replace(/\.js$/, ".ts");
+  resolve(dirname(file), specifier).replace(/\.js(?:\?text)?$/, ".ts");
 
 function filesBelow(folder: string): string[] {
   return readdirSync(folder).flatMap((name) => {

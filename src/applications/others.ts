@@ -101,6 +101,10 @@ export const immich = (): OneServer =>
             ...{ method: "POST", path: "/api/auth/login", secret: "body" },
             ...{ accountField: "email", passwordField: "password", failed: [401] },
           },
+          // The password of a shared link, by `shared-link.controller.ts`: in the body since 2.6, and before in the query, which
+          // later versions still read.
+          { method: "POST", path: "/api/shared-links/login", secret: "body", failed: [401] },
+          { method: "GET", path: "/api/shared-links/me", secret: "body", failed: [401] },
         ],
       },
     },
@@ -177,6 +181,14 @@ const vaultwardenServer = (directory: string): OneServer =>
             renewal: { field: "grant_type", value: "refresh_token" },
           },
           { method: "POST", path: "/admin", secret: "body", failed: [401] },
+          // The code of a second factor is sent to who has the master password (`two_factor/email.rs`).
+          {
+            ...{ method: "POST", path: "/api/two-factor/send-email-login", secret: "body" },
+            ...{ accountField: "email", passwordField: "masterPasswordHash", failed: [400] },
+          },
+          // The password of a Send (`sends.rs`) is in requests for `/api/sends/access/ID` and for
+          // `/api/sends/ID/access/file/ID`; clients since 2026.6 request a token instead, as above.
+          { method: "POST", path: "/api/sends", match: "segment", secret: "body", failed: [400] },
         ],
       },
     },

@@ -1,12 +1,12 @@
 import * as crypto from "node:crypto";
 import type { ReadStream } from "node:tty";
 import { Option, type Command } from "commander";
-import { hashText, type PasswordHash, USER_NAME } from "../../model/serving.js";
+import { hashText, type PhcHash, USER_NAME } from "../../model/serving.js";
 import { deriveKey } from "../../runtime/dispatch/passwords.js";
 import { type CommandOutput, EXIT } from "../output.js";
 
 interface PasswordFlags {
-  algorithm: PasswordHash["kind"];
+  algorithm: PhcHash["kind"];
 }
 
 export function addPassword(program: Command, output: CommandOutput, done: (code: number) => void): void {
@@ -75,7 +75,7 @@ const COSTS = {
   argon2id: { kind: "argon2id", memoryKib: 19_456, passes: 2, parallelism: 1 },
 } as const;
 
-async function hashOf(text: string, algorithm: PasswordHash["kind"]): Promise<PasswordHash> {
+async function hashOf(text: string, algorithm: PhcHash["kind"]): Promise<PhcHash> {
   const by = { ...COSTS[algorithm], salt: unpadded(crypto.randomBytes(16)) };
   const key = await new Promise<Buffer>((resolve, reject) => {
     deriveKey(by, text, 32, (error, derived) => (error === null ? resolve(derived) : reject(error)));

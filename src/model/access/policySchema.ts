@@ -33,7 +33,7 @@ export const basicAuthentication = z
     usersFile: secretFile(
       "File with users and hashes of their passwords, `NAME:HASH` on each line, which `portico password NAME` makes; " +
         "comments are lines that begin with `#`. Hashes are of scrypt or, with Node.js 24.7 or newer, of argon2id, in " +
-        "the PHC format. Portico reads it again when it changes. If it then has anything else, it is refused as a " +
+        "the PHC format, or of bcrypt, as `htpasswd -B` makes them. Portico reads it again when it changes. If it then has anything else, it is refused as a " +
         "whole, and the previous users stay.",
       "/etc/portico/users",
     ),

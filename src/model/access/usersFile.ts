@@ -1,6 +1,6 @@
 import { printableValue } from "../text/printable.js";
 import type { ListFault } from "./addressList.js";
-import { type HashFault, type PasswordHash, parsePasswordHash } from "./passwordHash.js";
+import { BCRYPT_COST_MAX, type HashFault, type PasswordHash, parsePasswordHash } from "./passwordHash.js";
 
 /** Names of users, each with the hash of a password as a text. */
 export type Users = readonly (readonly [name: string, hash: string])[];
@@ -45,7 +45,7 @@ export function parseUsers(text: string, hasArgon2: boolean): Users | ListFault 
     if (typeof parsed === "string") return { ...FAULTS[parsed](at), received: name };
     if (parsed.kind === "argon2id" && !hasArgon2) {
       const message = `has a hash of Argon2 ${at}, which this Node.js cannot verify`;
-      return { message, received: name, allowed: "scrypt, or Node.js 24.7 or newer", fix: AGAIN };
+      return { message, received: name, allowed: "scrypt or bcrypt, or Node.js 24.7 or newer", fix: AGAIN };
     }
     users.set(name, hash);
   }
@@ -66,8 +66,8 @@ const AGAIN = "Make the line again: portico password NAME";
 const FAULTS: Readonly<Record<HashFault, (at: string) => ListFault>> = {
   plain: (at) => ({ message: `has no hash behind the name ${at}`, allowed: ALLOWED, fix: AGAIN }),
   other: (at) => ({
-    message: `has a hash of another kind ${at}, such as bcrypt, MD5 or SHA of htpasswd`,
-    allowed: "hashes of scrypt and argon2id, in the PHC format",
+    message: `has a hash of another kind ${at}, such as MD5 or SHA of htpasswd`,
+    allowed: "hashes of scrypt and argon2id in the PHC format, and of bcrypt (htpasswd -B)",
     fix: `${AGAIN}. A hash cannot be turned into another one.`,
   }),
   malformed: (at) => ({ message: `has a malformed hash ${at}`, allowed: ALLOWED, fix: AGAIN }),
@@ -76,7 +76,7 @@ const FAULTS: Readonly<Record<HashFault, (at: string) => ListFault>> = {
 };
 
 const ALLOWED =
-  "NAME:HASH on each line, with a hash of scrypt or argon2id in the PHC format, and comments after # at the start of a line";
+  "NAME:HASH on each line, with a hash of scrypt or argon2id in the PHC format or of bcrypt, and comments after # at the start of a line";
 const NAMES = "1 to 255 characters without colons and control characters";
 const ONCE = "each user once";
-const COSTS = "64 MiB of memory at most, and about the cost that `portico password` chooses";
+const COSTS = `64 MiB of memory at most, and about the cost that \`portico password\` chooses; bcrypt: a cost of 4 to ${BCRYPT_COST_MAX}`;

@@ -13,27 +13,52 @@ export function accessChanges(
   after: ProxyConfig,
 ): readonly ReviewChange[] {
   const [from, to] = [policyOf(before, was), policyOf(after, is)];
-  const change = { place: `${is.place}.access`, old: said(from), new: said(to) };
-  const certificates = certificateChange(was.server.clientCertificate, is.server.clientCertificate);
-  if (certificates !== undefined) {
-    const shown = { old: saidOf(was.server.clientCertificate), new: saidOf(is.server.clientCertificate) };
-    const place = `${is.place.replace(/\.routes.*/, "")}.clientCertificate`;
-    return [{ ...certificates, place, ...shown }, ...policyChanges(change, from, to)];
-  }
-  return policyChanges(change, from, to);
+  const place = `${is.place}.access`;
+  return [
+    ...certificateChanges(was, is),
+    ...admissionChanges(from, to, place),
+    ...handedOnChanges(from, to, place),
+  ];
 }
 
-function policyChanges(
-  change: Pick<ReviewChange, "place" | "old" | "new">,
-  from: AccessPolicyConfig | undefined,
-  to: AccessPolicyConfig | undefined,
-): readonly ReviewChange[] {
+function certificateChanges(was: WayIn, is: WayIn): readonly ReviewChange[] {
+  const [from, to] = [was.server.clientCertificate, is.server.clientCertificate];
+  const change = certificateChange(from, to);
+  if (change === undefined) return [];
+  const place = `${is.place.replace(/\.routes.*/, "")}.clientCertificate`;
+  return [{ ...change, place, old: saidOf(from), new: saidOf(to) }];
+}
+
+type Policy = AccessPolicyConfig | undefined;
+
+/** What the application gets of a client's credentials, and which fields name the user. */
+function handedOnChanges(from: Policy, to: Policy, place: string): readonly ReviewChange[] {
+  const [old, now] = [handedOn(from), handedOn(to)];
+  const more = now.some((one) => !old.includes(one));
+  if (!more && old.every((one) => now.includes(one))) return [];
+  const text = (all: readonly string[]): string => (all.length === 0 ? "nothing" : all.join(" and "));
+  return [
+    { id: "access.handed-on", place, ...(more ? {} : { level: "note" }), old: text(old), new: text(now) },
+  ];
+}
+
+const handedOn = (policy: Policy): readonly string[] => [
+  ...(policy?.basic?.passOn === true ? ["the password"] : []),
+  ...(policy?.basic?.userField === undefined ? [] : [`the user in ${policy.basic.userField}`]),
+  ...(policy?.forwardAuth?.copyFields ?? []).map((field) => `${field} of the portal`),
+];
+
+function admissionChanges(from: Policy, to: Policy, place: string): readonly ReviewChange[] {
+  const change = { place, old: said(from), new: said(to) };
   if (without(admitted(to), admitted(from)).length > 0) return [{ id: "access.opened", ...change }];
   if (from?.basic !== undefined && to?.basic === undefined) return [{ id: "access.opened", ...change }];
   if (from?.forwardAuth !== undefined && to?.forwardAuth === undefined)
     return [{ id: "access.opened", ...change }];
   const portal = from?.forwardAuth;
-  const isOtherPortal = portal !== undefined && to?.forwardAuth?.url !== portal.url;
+  // A portal that is told of requests in another way may judge them otherwise.
+  const isOtherPortal =
+    portal !== undefined &&
+    (to?.forwardAuth?.url !== portal.url || to.forwardAuth.convention !== portal.convention);
   const bypasses =
     portal !== undefined && to!.forwardAuth!.bypass.some((one) => !portal.bypass.includes(one));
   if (bypasses) return [{ id: "access.opened", ...change }];
@@ -79,7 +104,7 @@ const saidOf = (rules: ClientCertificateConfig | undefined): string =>
 const asksMore = (from: AccessPolicyConfig["forwardAuth"], to: AccessPolicyConfig["forwardAuth"]): boolean =>
   to !== undefined && (from === undefined || from.bypass.some((one) => !to.bypass.includes(one)));
 
-const policyOf = ({ accessPolicies = {} }: ProxyConfig, { route }: WayIn): AccessPolicyConfig | undefined =>
+const policyOf = ({ accessPolicies = {} }: ProxyConfig, { route }: WayIn): Policy =>
   route.access === undefined ? undefined : accessPolicies[route.access];
 
 function said({ allow, deny, denyFile, basic, forwardAuth }: Partial<AccessPolicyConfig> = {}): string {
@@ -88,7 +113,8 @@ function said({ allow, deny, denyFile, basic, forwardAuth }: Partial<AccessPolic
   const who = allow?.join(" and ") ?? "everyone";
   const bypass = forwardAuth?.bypass ?? [];
   const but = bypass.length === 0 ? "" : ` (but not for ${bypass.join(" and ")})`;
-  const portal = forwardAuth === undefined ? "" : `, signed on at ${forwardAuth.url}${but}`;
+  const by = forwardAuth?.convention === "nginx" ? " by the convention of nginx" : "";
+  const portal = forwardAuth === undefined ? "" : `, signed on at ${forwardAuth.url}${by}${but}`;
   return `${who}${others.length === 0 ? "" : `, but not ${others.join(" and ")}`}${user}${portal}`;
 }
 

@@ -8,6 +8,7 @@ import {
   type VirtualServerConfig,
 } from "../index.js";
 import { Collected, type Door, type ReviewFinding } from "./findings.js";
+import { guardChanges } from "./guardChanges.js";
 import { listenerChanges } from "./listenerChanges.js";
 import { settingChanges } from "./settingChanges.js";
 import { wayChanges } from "./wayChanges.js";
@@ -42,6 +43,9 @@ export function differences(old: ProxyConfig, now: ProxyConfig): readonly Review
       const server = after.server(is, asked);
       const former = was === undefined ? undefined : before.server(was, asked);
       const door = { scheme: is.protocol, at, name };
+      const guarded =
+        former === undefined ? [] : guardChanges({ config: old, server: former }, { config: now, server });
+      for (const change of guarded) found.add(change, { ...door, path: "/*" });
       if (former?.versionTokens === false && server.versionTokens)
         found.add(
           {

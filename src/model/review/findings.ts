@@ -28,6 +28,12 @@ export const FINDINGS = {
   ],
   "access.opened": ["error", "clients may come in that an access policy refused before"],
   "access.closed": ["note", "an access policy refuses clients that might come in before"],
+  "access.handed-on": [
+    "warning",
+    "the application gets other credentials of clients, or the user in other request header fields, than before",
+  ],
+  "guard.weaker": ["warning", "clients can guess more passwords than before"],
+  "guard.stronger": ["note", "clients can guess fewer passwords than before"],
   "way.own-response": [
     "note",
     "the proxy itself responds to requests, with a new redirect, fixed response or status page",

@@ -4,8 +4,11 @@ import {
   type AccessUsers,
   type BasicCredentials,
   clientNetwork,
+  hashText,
   type PasswordHash,
+  type PhcHash,
 } from "../../model/serving.js";
+import { BcryptThread } from "./bcrypt.js";
 
 /** Waits for the outcome of a verification. */
 export interface PasswordWaiter {
@@ -17,7 +20,7 @@ export interface PasswordWaiter {
 export type PasswordsBusy = "client" | "all";
 
 /**
- * Verifies passwords, in Node's thread pool. What was verified is known from then on, by a hash under a key that only this
+ * Verifies passwords, in Node's thread pool, or those of bcrypt in a thread of their own. What was verified is known from then on, by a hash under a key that only this
  * worker has: a request with known credentials, right or wrong, costs one such hash, and waits behind nobody.
  *
  * Verifications in progress leave half of the pool to files and names, and take up to 64 MiB of memory. Others wait, a
@@ -32,6 +35,7 @@ export class Passwords {
   private readonly jobs = new Map<string, Job>();
   private readonly waiting: Job[] = [];
   private readonly ofClient = new Map<string, number>();
+  private readonly bcrypt = new BcryptThread();
   private running = 0;
   private memoryKib = 0;
 
@@ -114,7 +118,7 @@ export class Passwords {
       job.runs = true;
       this.running += 1;
       this.memoryKib += memory;
-      derive(job.against, job.password, (error, isRight) => {
+      derive(this.bcrypt, job.against, job.password, (error, isRight) => {
         this.running -= 1;
         this.memoryKib -= memory;
         this.forget(job);
@@ -167,18 +171,26 @@ const CLIENT_PREFIX = 64;
 /** A megabyte of each kind. */
 const RESULTS_MAX = 4_096;
 
-const memoryKibOf = (hash: PasswordHash): number =>
-  hash.kind === "scrypt" ? (2 ** hash.ln * hash.r) / 8 : hash.memoryKib;
+function memoryKibOf(hash: PasswordHash): number {
+  if (hash.kind === "bcrypt") return 4;
+  return hash.kind === "scrypt" ? (2 ** hash.ln * hash.r) / 8 : hash.memoryKib;
+}
 
 /** Whether a password has this hash. */
 function derive(
+  bcrypt: BcryptThread,
   against: PasswordHash,
   password: string,
   done: (error: Error | null, isRight: boolean) => void,
 ): void {
-  const expected = Buffer.from(against.hash, "base64");
+  const expected =
+    against.kind === "bcrypt" ? Buffer.from(hashText(against)) : Buffer.from(against.hash, "base64");
   const compare = (error: Error | null, derived?: Uint8Array): void =>
     done(error, derived !== undefined && crypto.timingSafeEqual(derived, expected));
+  if (against.kind === "bcrypt") {
+    const setting = hashText({ ...against, hash: "" });
+    return bcrypt.hash({ password, setting }, compare);
+  }
   try {
     deriveKey(against, password, expected.length, compare);
   } catch (error) {
@@ -188,7 +200,7 @@ function derive(
 }
 
 /** What has the cost and the salt of a stored hash. */
-type Derivation = PasswordHash extends infer T ? (T extends unknown ? Omit<T, "hash"> : never) : never;
+type Derivation = PhcHash extends infer T ? (T extends unknown ? Omit<T, "hash"> : never) : never;
 
 /** Derives a key from a password. @throws if the machine has too little memory, or Node.js has no Argon2 */
 export function deriveKey(
