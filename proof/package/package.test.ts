@@ -242,8 +242,8 @@ describe("the pages", () => {
     }
   });
 
-  test("it has no module that no entry point needs, and 1.79 MB at most", () => {
-    expect(statSync(join(consumer.folder, "cdktf-portico.tgz")).size).toBeLessThan(1_790_000);
+  test("it has no module that no entry point needs, and 1.85 MB at most", () => {
+    expect(statSync(join(consumer.folder, "cdktf-portico.tgz")).size).toBeLessThan(1_850_000);
     const library = join(consumer.folder, "node_modules/cdktf-portico/dist/lib");
     const folders = readdirSync(library).filter((name) => !name.includes("."));
     expect(folders).toEqual([
