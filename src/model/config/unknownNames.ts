@@ -1,7 +1,7 @@
 import { nearest } from "../text/nearest.js";
 import { NOT_SUPPORTED, plainName, said } from "../text/notSupported.js";
 import { type Place, places } from "./places.js";
-import { type Synonym, SYNONYMS } from "../text/synonyms.js";
+import { LOCAL_SYNONYMS, type Synonym, SYNONYMS } from "../text/synonyms.js";
 
 /** The names of an object's fields, and the same of the objects in its fields, as far as these are known. */
 export interface Level {
@@ -18,6 +18,8 @@ export function unknownNameFix(name: string, level: Level): { readonly fix?: str
   const isWanted = (one: string): boolean => plainName(one) === wanted;
   const spelt = level.names.find(isWanted);
   if (spelt !== undefined) return { fix: `Did you mean \`${spelt}\`?` };
+  const local = localFix(level, isWanted);
+  if (local !== undefined) return { fix: local };
   const absent = NOT_SUPPORTED.find(
     ({ names, beside }) =>
       (beside === undefined || beside.some((field) => level.names.includes(field))) && names.some(isWanted),
@@ -37,6 +39,13 @@ export function unknownNameFix(name: string, level: Level): { readonly fix?: str
 }
 
 const OWNERS_MAX = 3;
+
+/** The fix for a name that means a field in this kind of object only. */
+function localFix(level: Level, isWanted: (name: string) => boolean): string | undefined {
+  const { names = {}, notes = {} } = LOCAL_SYNONYMS.find(({ mark }) => level.names.includes(mark)) ?? {};
+  const field = Object.keys(names).find((one) => names[one]!.some(isWanted));
+  return field === undefined ? undefined : withNote(`Use \`${field}\`.`, notes[field]);
+}
 
 function synonymFix({ field, of, note, beside = {}, besideNote }: Synonym, level: Level): string {
   const prop = Object.keys(beside).find((name) => level.names.includes(name));
