@@ -195,6 +195,7 @@ test.each<[place: Place, typed: string, begin: string]>([
   ["listener", "trustedProxies", "The field belongs to the proxy."],
   ["root", "connectionsPerClientMax", "The field belongs to `limits` of the proxy."],
   ["server", "requestBodyBytesMax", "The field belongs to a route."],
+  ["server", "rate_limit", "Use `rateLimit` of a route."],
   ["upstream", "caFile", "The field belongs to `tls` of an upstream."],
   // Neither here nor elsewhere.
   ["server", "server_names", "Did you mean `serverNames`?"],

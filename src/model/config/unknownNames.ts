@@ -29,13 +29,15 @@ export function unknownNameFix(name: string, level: Level): { readonly fix?: str
   if (reached !== undefined) return { fix: `Use \`${reached}\`.` };
   const synonym = SYNONYMS.find(({ names }) => names.some(isWanted));
   if (synonym !== undefined) return { fix: synonymFix(synonym, level) };
-  const owners = places().filter(({ names }) => names.includes(name));
+  const owners = places().filter(({ names }) => names.some(isWanted));
   const words = [...new Set(owners.map((place) => place.words))];
   const near = nearest(name, level.names);
   // A name of several objects, such as `path`, says little about what was meant.
   if (near !== undefined && words.length !== 1) return { fix: `Did you mean \`${near}\`?` };
   if (words.length === 0 || words.length > OWNERS_MAX) return {};
-  return { fix: `The field belongs to ${words.join(" or ")}.` };
+  const known = owners[0]!.names.find(isWanted)!;
+  const place = words.join(" or ");
+  return { fix: known === name ? `The field belongs to ${place}.` : `Use \`${known}\` of ${place}.` };
 }
 
 const OWNERS_MAX = 3;
