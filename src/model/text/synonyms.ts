@@ -45,15 +45,17 @@ export interface LocalSynonyms {
   readonly notes?: Readonly<Record<string, string>>;
 }
 
+const AUTHORITIES = [
+  ...["caFile", "caFiles", "caCert", "file", "certificate", "rootCas", "clientCa", "clientCaFile"],
+  ...["trustPool", "trustedCaCertFile", "trustedCaCertFiles", "trustedCaCert", "sslClientCertificate"],
+  ...["sslCaCertificateFile", "sslTrustedCertificate"],
+];
+
 export const LOCAL_SYNONYMS: readonly LocalSynonyms[] = [
   {
     mark: "crl",
     names: {
-      ca: [
-        ...["caFile", "caFiles", "caCert", "file", "certificate", "rootCas", "clientCa", "clientCaFile"],
-        ...["trustPool", "trustedCaCertFile", "trustedCaCertFiles", "trustedCaCert", "sslClientCertificate"],
-        ...["sslCaCertificateFile", "sslTrustedCertificate"],
-      ],
+      ca: AUTHORITIES,
       crl: ["crlFile", "crlFiles", "sslCrl", "sslCaRevocationFile"],
       required: [
         "mode",
