@@ -66,6 +66,7 @@ const TYPED: readonly [what: string, typed: string, places?: readonly Place[]][]
     "sub_filter handle_path replacePath replacePathRegex stripPrefix addPrefix pathRewrite",
   ],
   ["a pattern as the path", "PathRegexp path_regexp path-regex regexp regex pattern matcher"],
+  ["access by an address or a password", "satisfy satisfy_any"],
   ["access by country", "geo geoip"],
   ["limits of bytes per second", "limit_rate limitRate throttle bandwidth"],
   [

@@ -2,14 +2,17 @@ import { App, TerraformStack } from "cdktf";
 import { parseConfig } from "../../src/model/index.js";
 import { places } from "../../src/model/config/places.js";
 import { plainName, NOT_SUPPORTED } from "../../src/model/text/notSupported.js";
-import { SYNONYMS } from "../../src/model/text/synonyms.js";
+import { LOCAL_SYNONYMS, SYNONYMS } from "../../src/model/text/synonyms.js";
 import { HOST_PROPS } from "../../src/constructs/host/host.js";
 import { FRONT_END_PROPS } from "../../src/constructs/frontEnd/frontEndProps.js";
 import {
+  Access,
+  Action,
   Application,
   FrontEnd,
   Host,
   Mode,
+  type Problem,
   ProblemError,
   ReverseProxy,
   TlsMaterial,
@@ -51,6 +54,84 @@ test("each prop of a front end that the table names exists, and so does each cla
 test("a name is in one row, and in one of the two tables", () => {
   const names = [...SYNONYMS, ...NOT_SUPPORTED].flatMap((row) => row.names.map(plainName));
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+});
+
+test("a local name is in one row, is no field of its object, and each field exists", () => {
+  for (const { mark, names, notes = {} } of LOCAL_SYNONYMS) {
+    const all = Object.values(names).flat().map(plainName);
+    expect(all.filter((name, i) => all.indexOf(name) !== i)).toEqual([]);
+    expect(Object.keys(names)).toEqual(expect.arrayContaining(Object.keys(notes)));
+    const known = fieldsBeside(mark);
+    expect([mark, known]).toEqual([mark, expect.arrayContaining([mark, ...Object.keys(names)])]);
+    expect(known.filter((name) => all.includes(plainName(name)))).toEqual([]);
+  }
+});
+
+/** The fields of the object that has the marked one, as the message for an unknown field lists them. */
+function fieldsBeside(mark: string): readonly string[] {
+  const wrong = { wordOfNoProxy: 1 };
+  const objects = [
+    { clientCertificate: wrong },
+    { access: { basic: wrong } },
+    { access: { forwardAuth: wrong } },
+    { passwordGuard: wrong },
+    { fail2ban: wrong },
+  ].map((more) => problemsOf(more));
+  const rate = (site: FrontEnd["site"]): unknown =>
+    site.addRoute("r", { path: "/r", action: Action.respond(204), rateLimit: wrong as never });
+  const lists = [...objects, problemsOf({}, rate)]
+    .flat()
+    .filter(({ code }) => code === "config.unknown-field")
+    .map(({ allowed }) => allowed!.split(", "));
+  return lists.find((names) => names.includes(mark)) ?? [];
+}
+
+function problemsOf(more: object, after?: (site: FrontEnd["site"]) => unknown): readonly Problem[] {
+  try {
+    const front = new FrontEnd(new TerraformStack(new App({ skipValidation: true }), "stack"), "web", {
+      host: { address: "192.0.2.1", publicName: "www.example.org" },
+      mode: Mode.tls(),
+      application: Application.vaultwarden({ directory: "/srv/vaultwarden" }),
+      ...more,
+    });
+    after?.(front.site);
+  } catch (error) {
+    if (error instanceof ProblemError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+test.each<[more: object, fix: string]>([
+  [{ clientCertificate: { ca: "/ca.pem", ssl_crl: "/crl.pem" } }, "Use `crl`."],
+  [{ clientCertificate: { ca: "/ca.pem", caFiles: ["/ca.pem"] } }, "Use `ca`."],
+  [{ clientCertificate: { ca: "/ca.pem", trust_pool: "/ca.pem" } }, "Use `ca`."],
+  [{ clientCertificate: { ca: "/ca.pem", clientAuthType: "x" } }, "Use `required`."],
+  [{ access: Access.basic({ usersFile: "/u", users: [] } as never) }, "Use `usersFile`."],
+  [{ access: Access.basic({ usersFile: "/u", file: "/u" } as never) }, "Use `usersFile`."],
+  [{ access: { forwardAuth: { url: "http://127.0.0.1:1/", authResponseHeaders: [] } } }, "Use `copyFields`."],
+  [{ access: { forwardAuth: { url: "http://127.0.0.1:1/", address: "x" } } }, "Use `url`."],
+  [{ access: { allow: ["10.0.0.1"], satisfy: "any" } }, "Each condition of a policy has to hold."],
+  [{ passwordGuard: { maxretry: 5 } }, "Use `wrongSecretsMax`."],
+  [{ passwordGuard: { bantime: 5 } }, "Use `closeMs`. The value is in milliseconds."],
+  [{ fail2ban: { bantime: "10m" } }, "Did you mean `banTimeMs`?"],
+  [{ fail2ban: { action: "x" } }, "Use `banAction`."],
+])("a site with %j", (more, fix) => {
+  const fixes = problemsOf(more)
+    .filter(({ code }) => code === "config.unknown-field")
+    .map((problem) => problem.fix);
+  expect(fixes).toEqual([expect.stringContaining(fix)]);
+});
+
+test("a preset that gets a URL instead of options says what it received", () => {
+  const url = "http://127.0.0.1:9091";
+  expect(problemsOf({ access: Access.authelia(url as never) })).toMatchObject([
+    {
+      code: "config.wrong-type",
+      received: JSON.stringify(url),
+      allowed: expect.stringContaining("an object with url"),
+    },
+  ]);
 });
 
 type Place = "root" | "listener" | "tls" | "upstream" | "server" | "route" | "action";
@@ -114,6 +195,7 @@ test.each<[place: Place, typed: string, begin: string]>([
   ["listener", "trustedProxies", "The field belongs to the proxy."],
   ["root", "connectionsPerClientMax", "The field belongs to `limits` of the proxy."],
   ["server", "requestBodyBytesMax", "The field belongs to a route."],
+  ["server", "rate_limit", "Use `rateLimit` of a route."],
   ["upstream", "caFile", "The field belongs to `tls` of an upstream."],
   // Neither here nor elsewhere.
   ["server", "server_names", "Did you mean `serverNames`?"],

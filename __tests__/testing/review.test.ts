@@ -1,5 +1,14 @@
 import { App, TerraformStack, TerraformVariable } from "cdktf";
-import { Action, Application, Firewall, FrontEnd, Host, Mode, ReverseProxy } from "../../src/index.js";
+import {
+  Access,
+  Action,
+  Application,
+  Firewall,
+  FrontEnd,
+  Host,
+  Mode,
+  ReverseProxy,
+} from "../../src/index.js";
 import { renderGraph, renderProxyConfig, renderRoutes } from "../../src/testing/index.js";
 import { codeBlocks } from "../../testkit/markdown.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
@@ -154,6 +163,37 @@ describe("renderRoutes", () => {
       "http  10.0.0.2:80  b.example  /b  segment  http://10.0.0.8:8000 or unix:/a (backup), /b as /new  everyone  by method",
       "http  10.0.0.2:80  any other name  /s  segment  the status, for 10.0.0.4 and 10.0.0.9  everyone  -",
       "http  10.0.0.1:81  any name  /metrics  exact  metrics  everyone; of them 10.0.0.2, 10.0.0.3  -",
+    ]);
+  });
+
+  test("who comes in by an access policy, a password, a portal and a certificate", () => {
+    const stack = new TerraformStack(new App(), "test");
+    const front = new FrontEnd(stack, "front", {
+      host: { address: "192.0.2.10", publicName: "www.example.org" },
+      mode: Mode.tls(),
+    });
+    const closed = (name: string, more: object): unknown =>
+      front.addSite(name, {
+        serverNames: [`${name}.example.org`],
+        application: Application.server("http://127.0.0.1:9000"),
+        ...more,
+      });
+    const { basic, authelia } = Access;
+    closed("a", { access: { allow: ["10.0.0.9", "10.0.0.8"], denyFile: "/etc/portico/denied.txt" } });
+    closed("b", { access: { ...basic({ usersFile: "/etc/portico/users" }), deny: ["192.0.2.1"] } });
+    closed("c", { access: { ...authelia({ url: "http://127.0.0.1:9091" }) } });
+    const [ca, crl] = ["/etc/portico/ca.pem", "/etc/portico/crl.pem"];
+    closed("d", { clientCertificate: { ca, crl, names: ["alice"] }, access: { allow: ["10.0.0.9"] } });
+    closed("e", { clientCertificate: { ca, required: false } });
+    const rows = renderRoutes(stack)
+      .split("\n")
+      .filter((row) => /^https .*[a-e]\.example/.test(row));
+    expect(rows.map((row) => row.split(/ {2,}/)[6])).toEqual([
+      "everyone; of them 10.0.0.8, 10.0.0.9; but not those in /etc/portico/denied.txt",
+      "everyone; but not 192.0.2.1; with a password of /etc/portico/users",
+      "everyone; signed on at http://127.0.0.1:9091/api/authz/forward-auth",
+      "everyone; only certificates of /etc/portico/ca.pem for alice, but not those in /etc/portico/crl.pem; of them 10.0.0.9",
+      "everyone",
     ]);
   });
 

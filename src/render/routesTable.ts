@@ -1,5 +1,6 @@
 import { clientPort, endpoint, isLoopback, type ListenerConfig, type ProxyConfig } from "../model/index.js";
 import { printableValue } from "../model/text/printable.js";
+import { certificatesOf, conditionsOf, policyOf } from "../model/review/accessChanges.js";
 import { ANY_NAME, OTHER_NAME, Reach, type WayIn, writesOf } from "../model/review/ways.js";
 import type { AllowedPort } from "./nftables.js";
 
@@ -21,7 +22,7 @@ export interface Openings {
  */
 export function routesTable(config: ProxyConfig, openings: Openings | undefined): string {
   const rows = [
-    ...new Reach(config).ways.map((way) => rowOf(way, openings)),
+    ...new Reach(config).ways.map((way) => rowOf(config, way, openings)),
     ...healthRows(config, openings),
     ...metricsRows(config, openings),
   ];
@@ -51,7 +52,8 @@ function facts({ trustedProxies, clientAddressField, maintenance }: ProxyConfig)
 
 const list = (ranges: readonly string[]): string => [...ranges].sort().join(", ");
 
-function rowOf({ listener, names, route, lead }: WayIn, openings: Openings | undefined): TableRow {
+function rowOf(config: ProxyConfig, way: WayIn, openings: Openings | undefined): TableRow {
+  const { listener, names, route, lead } = way;
   const { path, match } = route;
   const writes = { nothing: "-", byMethod: "by method", always: "always" }[writesOf(route)];
   return {
@@ -62,11 +64,22 @@ function rowOf({ listener, names, route, lead }: WayIn, openings: Openings | und
       path,
       match,
       lead.text,
-      who(listener, openings),
+      [who(listener, openings), ...limits(config, way)].join("; "),
       writes,
     ],
     sorted: [listener.port, listener.address, names.at(-1) === OTHER_NAME ? 1 : 0, names.join(), path, match],
   };
+}
+
+/** Which of the clients that can connect come in, by the access policy of the route and the certificates of its site. */
+function limits(config: ProxyConfig, way: WayIn): string[] {
+  const { clientCertificate } = way.server;
+  const policy = policyOf(config, way);
+  return [
+    ...(clientCertificate?.required === true ? [`only ${certificatesOf(clientCertificate)}`] : []),
+    ...(policy?.allow === undefined ? [] : [`of them ${list(policy.allow)}`]),
+    ...(policy === undefined ? [] : conditionsOf(policy)),
+  ];
 }
 
 /** The address that a listener listens on, and the port that clients connect to if something maps it. */

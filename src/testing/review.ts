@@ -13,8 +13,8 @@ import { configGiven, constructGiven } from "./targets.js";
  * and contains no names of listeners, virtual servers, routes and upstreams, so the table changes only when something
  * changes for clients.
  *
- * `WHO` shows who can connect: by the listener's address, and by the `Firewall` of the proxy's host if the app has
- * one. `WRITES` shows whether requests can change something in the application: by their method, always, or not at
+ * `WHO` shows who comes in: by the listener's address, by the `Firewall` of the proxy's host if the app has one, and by
+ * `access` of the route and `clientCertificate` of the site. What files contain is not known here. `WRITES` shows whether requests can change something in the application: by their method, always, or not at
  * all (`-`). Values that Terraform knows only at apply are placeholders, as in `renderProxyConfig`.
  *
  * @param target a config, or a construct with one proxy

@@ -104,6 +104,8 @@ export class Access {
 const ORIGIN = /^https?:\/\/[^/?]+\/?$/;
 
 function portal(options: PortalOptions, path: string, copyFields: readonly string[]): AccessPolicy {
+  // The model refuses what is no object, and says what it received.
+  if (typeof options !== "object") return { forwardAuth: options };
   const { url } = options;
   const at = typeof url === "string" && ORIGIN.test(url) ? `${url.replace(/\/$/, "")}${path}` : url;
   return { forwardAuth: { copyFields, ...options, url: at } };

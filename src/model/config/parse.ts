@@ -173,7 +173,8 @@ function explain(issue: Issue, schema: z.ZodType, document: unknown): Explained 
       return {
         code: "config.wrong-type",
         message: `is not ${typeInWords(issue.expected)}`,
-        allowed: typeInWords(issue.expected),
+        allowed:
+          issue.expected === "object" ? allowedAt(schema, issue.path, document) : typeInWords(issue.expected),
       };
     case "too_small":
       return { ...tooLittle(issue.origin, Number(issue.minimum)), code: "config.out-of-range" };

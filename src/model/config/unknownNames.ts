@@ -1,7 +1,7 @@
 import { nearest } from "../text/nearest.js";
 import { NOT_SUPPORTED, plainName, said } from "../text/notSupported.js";
 import { type Place, places } from "./places.js";
-import { type Synonym, SYNONYMS } from "../text/synonyms.js";
+import { LOCAL_SYNONYMS, type Synonym, SYNONYMS } from "../text/synonyms.js";
 
 /** The names of an object's fields, and the same of the objects in its fields, as far as these are known. */
 export interface Level {
@@ -18,6 +18,8 @@ export function unknownNameFix(name: string, level: Level): { readonly fix?: str
   const isWanted = (one: string): boolean => plainName(one) === wanted;
   const spelt = level.names.find(isWanted);
   if (spelt !== undefined) return { fix: `Did you mean \`${spelt}\`?` };
+  const local = localFix(level, isWanted);
+  if (local !== undefined) return { fix: local };
   const absent = NOT_SUPPORTED.find(
     ({ names, beside }) =>
       (beside === undefined || beside.some((field) => level.names.includes(field))) && names.some(isWanted),
@@ -27,16 +29,25 @@ export function unknownNameFix(name: string, level: Level): { readonly fix?: str
   if (reached !== undefined) return { fix: `Use \`${reached}\`.` };
   const synonym = SYNONYMS.find(({ names }) => names.some(isWanted));
   if (synonym !== undefined) return { fix: synonymFix(synonym, level) };
-  const owners = places().filter(({ names }) => names.includes(name));
+  const owners = places().filter(({ names }) => names.some(isWanted));
   const words = [...new Set(owners.map((place) => place.words))];
   const near = nearest(name, level.names);
   // A name of several objects, such as `path`, says little about what was meant.
   if (near !== undefined && words.length !== 1) return { fix: `Did you mean \`${near}\`?` };
   if (words.length === 0 || words.length > OWNERS_MAX) return {};
-  return { fix: `The field belongs to ${words.join(" or ")}.` };
+  const known = owners[0]!.names.find(isWanted)!;
+  const place = words.join(" or ");
+  return { fix: known === name ? `The field belongs to ${place}.` : `Use \`${known}\` of ${place}.` };
 }
 
 const OWNERS_MAX = 3;
+
+/** The fix for a name that means a field in this kind of object only. */
+function localFix(level: Level, isWanted: (name: string) => boolean): string | undefined {
+  const { names = {}, notes = {} } = LOCAL_SYNONYMS.find(({ mark }) => level.names.includes(mark)) ?? {};
+  const field = Object.keys(names).find((one) => names[one]!.some(isWanted));
+  return field === undefined ? undefined : withNote(`Use \`${field}\`.`, notes[field]);
+}
 
 function synonymFix({ field, of, note, beside = {}, besideNote }: Synonym, level: Level): string {
   const prop = Object.keys(beside).find((name) => level.names.includes(name));

@@ -96,26 +96,41 @@ function certificateChange(
 const saidOf = (rules: ClientCertificateConfig | undefined): string =>
   rules === undefined
     ? "everyone, without a certificate"
-    : `${rules.required ? "only" : "everyone, and"} certificates of ${rules.ca}` +
-      (rules.names === undefined ? "" : ` for ${rules.names.join(" and ")}`) +
-      (rules.crl === undefined ? "" : `, but not those in ${rules.crl}`);
+    : `${rules.required ? "only" : "everyone, and"} ${certificatesOf(rules)}`;
+
+/** The certificates that come in: `certificates of /etc/portico/ca.pem for alice, but not those in /etc/portico/crl.pem`. */
+export const certificatesOf = ({ ca, crl, names }: ClientCertificateConfig): string =>
+  `certificates of ${ca}` +
+  (names === undefined ? "" : ` for ${names.join(" and ")}`) +
+  (crl === undefined ? "" : `, but not those in ${crl}`);
 
 /** Whether a portal is asked now, or for more. */
 const asksMore = (from: AccessPolicyConfig["forwardAuth"], to: AccessPolicyConfig["forwardAuth"]): boolean =>
   to !== undefined && (from === undefined || from.bypass.some((one) => !to.bypass.includes(one)));
 
-const policyOf = ({ accessPolicies = {} }: ProxyConfig, { route }: WayIn): Policy =>
+/** The access policy of the route that a way leads to. */
+export const policyOf = ({ accessPolicies = {} }: ProxyConfig, { route }: WayIn): Policy =>
   route.access === undefined ? undefined : accessPolicies[route.access];
 
-function said({ allow, deny, denyFile, basic, forwardAuth }: Partial<AccessPolicyConfig> = {}): string {
-  const others = [...(deny ?? []), ...(denyFile === undefined ? [] : [`those in ${denyFile}`])];
-  const user = basic === undefined ? "" : `, with a password of ${basic.usersFile}`;
-  const who = allow?.join(" and ") ?? "everyone";
+const said = (policy: Partial<AccessPolicyConfig> = {}): string =>
+  [policy.allow?.join(" and ") ?? "everyone", ...conditionsOf(policy)].join(", ");
+
+/** The conditions of a policy besides `allow`: `but not 192.0.2.0/24`, `with a password of /etc/portico/users`. */
+export function conditionsOf({
+  deny = [],
+  denyFile,
+  basic,
+  forwardAuth,
+}: Partial<AccessPolicyConfig>): string[] {
+  const others = [...deny, ...(denyFile === undefined ? [] : [`those in ${denyFile}`])];
   const bypass = forwardAuth?.bypass ?? [];
   const but = bypass.length === 0 ? "" : ` (but not for ${bypass.join(" and ")})`;
   const by = forwardAuth?.convention === "nginx" ? " by the convention of nginx" : "";
-  const portal = forwardAuth === undefined ? "" : `, signed on at ${forwardAuth.url}${by}${but}`;
-  return `${who}${others.length === 0 ? "" : `, but not ${others.join(" and ")}`}${user}${portal}`;
+  return [
+    ...(others.length === 0 ? [] : [`but not ${others.join(" and ")}`]),
+    ...(basic === undefined ? [] : [`with a password of ${basic.usersFile}`]),
+    ...(forwardAuth === undefined ? [] : [`signed on at ${forwardAuth.url}${by}${but}`]),
+  ];
 }
 
 /** First and last address, as numbers of 128 bits: addresses of IPv4 are the mapped ones. */

@@ -53,6 +53,13 @@ export const NOT_SUPPORTED: readonly NotSupported[] = [
     values: { "config.bad-route-path": /^[~^@]|[*$\\()|]/ },
   },
   {
+    what: "access by an address or a password, whichever fits (`satisfy any`)",
+    instead:
+      "Each condition of a policy has to hold. Give the clients at known addresses a site of their own, with another name " +
+      "and `allow`.",
+    names: ["satisfy", "satisfyAny"],
+  },
+  {
     what: "access by country",
     instead: "Download the ranges of the countries, and name the file in `denyFile` of `access`.",
     names: ["geo", "geoip"],

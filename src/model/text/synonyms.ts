@@ -35,6 +35,92 @@ const OF_TLS_MODE = {
   besideNote: "Plain HTTP is redirected to `https` unless `httpPort` is `false`.",
 };
 
+/** Names that mean a field only in one kind of object, because they mean another one, or none, elsewhere. */
+export interface LocalSynonyms {
+  /** A field that only this kind of object has. */
+  readonly mark: string;
+  /** Names by field. */
+  readonly names: Readonly<Record<string, readonly string[]>>;
+  /** What else differs, by field. */
+  readonly notes?: Readonly<Record<string, string>>;
+}
+
+const AUTHORITIES = [
+  ...["caFile", "caFiles", "caCert", "file", "certificate", "rootCas", "clientCa", "clientCaFile"],
+  ...["trustPool", "trustedCaCertFile", "trustedCaCertFiles", "trustedCaCert", "sslClientCertificate"],
+  ...["sslCaCertificateFile", "sslTrustedCertificate"],
+];
+
+export const LOCAL_SYNONYMS: readonly LocalSynonyms[] = [
+  {
+    mark: "crl",
+    names: {
+      ca: AUTHORITIES,
+      crl: ["crlFile", "crlFiles", "sslCrl", "sslCaRevocationFile"],
+      required: [
+        "mode",
+        "optional",
+        "require",
+        "clientAuthType",
+        "verify",
+        "verifyClient",
+        "sslVerifyClient",
+      ],
+      names: ["users", "allow", "subjects", "commonNames", "commonName", "cn", "sans", "allowedNames"],
+    },
+    notes: {
+      required: "`true` is the default; `false` lets clients without a certificate in.",
+      names: "They are common names, mail addresses, DNS names or URIs, without patterns.",
+    },
+  },
+  {
+    mark: "usersFile",
+    names: {
+      usersFile: [
+        "users",
+        "file",
+        "path",
+        "htpasswd",
+        "authBasicUserFile",
+        "userFile",
+        "passwordFile",
+        "accounts",
+      ],
+      userField: ["headerField", "userHeader"],
+      passOn: ["removeHeader", "passAuth"],
+    },
+    notes: {
+      usersFile: "`portico password NAME` makes the lines of the file.",
+      passOn: "Without it, the upstream gets no `Authorization`.",
+    },
+  },
+  {
+    mark: "copyFields",
+    names: {
+      url: ["address", "uri", "endpoint", "upstream", "target"],
+      copyFields: ["authResponseHeaders", "copyHeaders", "authRequestSet", "headers", "responseHeaders"],
+    },
+  },
+  {
+    mark: "perMs",
+    names: {
+      requests: ["average", "events", "rate", "limit"],
+      perMs: ["period", "window", "interval", "per"],
+    },
+    notes: { requests: "So many in `perMs` milliseconds.", perMs: MILLISECONDS },
+  },
+  {
+    mark: "wrongSecretsMax",
+    names: {
+      wrongSecretsMax: ["maxRetry", "maxAttempts", "attempts", "retries", "maxFailures"],
+      windowMs: ["findTime", "findTimeMs", "window", "period"],
+      closeMs: ["banTime", "banTimeMs", "banDuration", "blockMs", "lockout", "lockoutTime"],
+    },
+    notes: { windowMs: MILLISECONDS, closeMs: MILLISECONDS },
+  },
+  { mark: "banTimeMs", names: { maxRetry: ["attempts", "maxAttempts"], banAction: ["action"] } },
+];
+
 export const SYNONYMS: readonly Synonym[] = [
   {
     names: ["domain", "domains", "domainName", "domainNames", "host", "hosts", "hostname", "hostnames"],
@@ -137,16 +223,7 @@ export const SYNONYMS: readonly Synonym[] = [
     note: 'In a stack: `access: Access.basic({ usersFile: "/etc/portico/users" })` of a front end, a site or a route.',
   },
   {
-    names: [
-      "forwardAuth",
-      "authRequest",
-      "auth",
-      "satisfy",
-      "externalAuth",
-      "authelia",
-      "authentik",
-      "oauth2Proxy",
-    ],
+    names: ["forwardAuth", "authRequest", "auth", "externalAuth", "authelia", "authentik", "oauth2Proxy"],
     field: "access",
     of: "a route",
     note: 'In a stack: `access: Access.authelia({ url: "http://127.0.0.1:9091" })` of a front end, a site or a route.',
@@ -327,6 +404,7 @@ export const SYNONYMS: readonly Synonym[] = [
       "trustedProxyIps",
       "realIpFrom",
       "trustForwardedProto",
+      "trustForwardHeader",
     ],
     field: "trustedProxies",
     of: "the proxy",
