@@ -1,4 +1,4 @@
-import { scryptSync, X509Certificate } from "node:crypto";
+import { randomBytes, scryptSync, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -379,10 +379,14 @@ describe.each(PROTOCOLS)("together with other features, over %s", (protocol) => 
     const elsewhere = await Client.connect({ protocol, sni: "both.example", client: alice });
     expect((await elsewhere.ask("both.example", {}, "/away")).status).toBe(403);
     elsewhere.end();
+    expect(await statusOf("both.example", { protocol, client: clients.stranger })).toBe(403);
     await eventually(() => {
       const log = readFileSync(at("error.log"), "utf8");
-      return log.includes('access="both clientCertificate": none: the client has sent no certificate');
-    }, "for the line of the error log");
+      return (
+        log.includes('access="both clientCertificate": none: the client has sent no certificate') &&
+        log.includes('access="both clientCertificate": unknown-authority: no authority of `ca`')
+      );
+    }, "for the lines of the error log");
   });
 
   test("a reload that adds, changes or removes rules applies to connections that are open", async () => {
@@ -469,3 +473,90 @@ test("after the end of the list nobody comes in, and the start says so", async (
     readFileSync(at("error.log"), "utf8").includes("crl-expired: a list of `crl` has expired"),
   );
 });
+
+/** Resident memory of a worker, in MiB. */
+const residentOf = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1_024;
+
+test("certificates that are too long end the connection, and nothing of them stays in memory", async () => {
+  await start(config({ workers: 1 }));
+  const names = Array.from({ length: 7_000 }, (_, i) => `a${i}.x`);
+  const long = await issue({ type: "ec", name: "alice", names });
+  const { self, stranger, alice } = clients;
+  const many = { ...self!, cert: self!.cert + stranger!.cert.repeat(200) };
+  const [worker] = portico.workers();
+  const before = residentOf(worker!);
+  for (let i = 0; i < 60; i++) {
+    const client = await Client.connect({ client: i % 10 === 0 ? long : many });
+    if (!client.socket.closed) await once(client.socket, "close");
+  }
+  expect(residentOf(worker!) - before).toBeLessThan(64);
+  // What a client sends at once behind its certificate is no part of it.
+  const body = randomBytes(1_000_000);
+  const socket = tls.connect({
+    ...alice,
+    host: "127.0.0.1",
+    port,
+    servername: "closed.example",
+    ca: server.cert,
+  });
+  const client = new Accepted(socket);
+  socket.write(`POST / HTTP/1.1\r\nHost: closed.example\r\nContent-Length: ${body.length}\r\n\r\n`);
+  socket.write(body);
+  await client.until(() => isComplete(client.received));
+  expect(client.received).toMatch(/^HTTP\/1\.1 200 /);
+  socket.destroy();
+});
+
+test("no spelling of a name gets a client without a certificate in", async () => {
+  const closed = { ca: at("ca.pem"), crl: at("crl.pem") };
+  const { virtualServers } = config();
+  await start(
+    config({
+      virtualServers: [
+        ...virtualServers,
+        {
+          name: "below",
+          serverNames: ["*.open.example"],
+          listeners: ["https"],
+          clientCertificate: closed,
+          routes: [everywhere(proxied)],
+        },
+      ],
+    }),
+  );
+  const outcomes = new Set<string>();
+  const hosts = [
+    "closed.example",
+    "CLOSED.example.",
+    "closed.example:443",
+    "a.open.example",
+    "A.Open.Example.",
+  ];
+  const heads = hosts.flatMap((host) => [
+    `GET / HTTP/1.1\r\nHost: ${host}`,
+    `GET / HTTP/1.0\r\nHost: ${host}`,
+    `GET https://${host}/ HTTP/1.1\r\nHost: open.example`,
+    `GET / HTTP/1.1\r\nHost: open.example\r\nHost: ${host}`,
+    `GET https://open.example@${host}/ HTTP/1.1\r\nHost: open.example`,
+  ]);
+  for (const sni of [
+    "open.example",
+    "OPEN.example.",
+    "",
+    "unknown.example",
+    "Closed.Example.",
+    "A.open.example",
+  ]) {
+    for (const head of heads) {
+      const { socket } = await Client.connect({ sni });
+      const peer = new Accepted(socket);
+      peer.send(`${head}\r\nConnection: close\r\n\r\n`);
+      await peer.until(() => peer.ended || peer.closed);
+      outcomes.add(peer.received.slice(9, 12));
+      socket.destroy();
+    }
+  }
+  expect([...outcomes].sort()).toEqual(["400", "403", "421"]);
+  expect(upstream.received).toBe("");
+}, 30_000);

@@ -57,6 +57,13 @@ const CASES: readonly Case[] = [
   ["PROPFIND /dav", basic("ada"), 401, true],
   ["GET /dav/files/x", basic("ada lovelace"), 401, true],
   ["GET /DAV/files/x?y", basic(FORGED), 401, true],
+  // Credentials that some servers take, and whose user others cannot read.
+  ["GET /dav/x", basic(""), 401, true],
+  ["GET /dav/x", basic("-"), 401, true],
+  ["GET /dav/x", basic("ada").replace("Basic ", "bAsIc\t"), 401, true],
+  ["GET /dav/x", basic("ada").replace("Basic ", "Basic ="), 401, true],
+  ["GET /dav/x", basic("ada").replace("Basic ", "Basic"), 401, true],
+  ["GET /dav/x", basic("ada").replace("Basic ", "Bearer x, Basic "), 401, true],
   // None, or none that the log shows.
   ["POST /api/login", "", 200, false],
   ["POST /api/login", "", 429, false],

@@ -193,6 +193,8 @@ export class ListenerServer {
       this.contain(socket, () => {
         if (request === undefined) return this.secured(socket, secured);
         this.secured(socket, { ...secured, presented: request.presented(socket, authority!) });
+        // By then it is known how much of what was read with the handshake was no part of it.
+        setImmediate(() => this.contain(socket, () => this.endIfLong(socket)));
       }),
     );
     server.on("tlsClientError", (error: TlsError, socket) =>
@@ -315,6 +317,17 @@ export class ListenerServer {
     http1.accept(socket, listener, secured, announced);
   }
 
+  /** OpenSSL keeps a client's certificates as long as the connection, in ten times their size, and takes 100 KiB of them. */
+  private endIfLong(socket: TLSSocket): void {
+    const raw = tcpSocketOf(socket);
+    if (socket.destroyed || raw === undefined) return;
+    if (raw.bytesRead - socket.bytesRead <= HANDSHAKE_BYTES_MAX) return;
+    const message = `TLS handshake failed (the client's certificates are too long), ${this.about(raw)}`;
+    this.options.context.mainError.write("info", message);
+    this.options.context.counts.handshakeFailed(this.options.listener.name);
+    socket.destroy();
+  }
+
   private handshakeFailed(error: TlsError, socket: TLSSocket): void {
     // A peer that just goes away is a port scan or a health check.
     if (error.code === "ECONNRESET") return;
@@ -382,6 +395,8 @@ type TlsError = Error & { readonly code?: string; readonly reason?: string };
 /** The most that the kernel allows (net.core.somaxconn): while a worker is replaced, connections wait here. */
 const BACKLOG = 4096;
 const HANDSHAKE_GRACE_MS = 5_000;
+/** A hello and a record that is not complete have up to 16 KiB each; 16 KiB are left for certificates, which have a tenth. */
+const HANDSHAKE_BYTES_MAX = 49_152;
 const COMPLAIN_MS = 60_000;
 
 /**

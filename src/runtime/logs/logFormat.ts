@@ -177,23 +177,34 @@ export function loggedFields(request: RequestHead): LoggedFields {
 /**
  * User name of Basic credentials (RFC 7617), one char a byte; the password is dropped. Of longer credentials than a user
  * name that is logged whole, only the beginning is decoded.
+ *
+ * Servers read more than the RFC allows, even the scheme anywhere in the field. Credentials whose user only they can read
+ * are shown as such: otherwise nobody who counts failures in the log would see that somebody guesses.
  */
 function basicUser(authorization: string | undefined): string | undefined {
-  if (authorization === undefined || !BASIC.test(authorization)) return undefined;
+  if (authorization === undefined || !MAYBE_BASIC.test(authorization)) return undefined;
+  if (!BASIC.test(authorization)) return UNREADABLE;
   const encoded = authorization.slice(6, 6 + USER_ENCODED_MAX);
   const pair = Buffer.from(encoded, "base64").toString("latin1");
   const colon = pair.indexOf(":");
   if (colon === -1 && pair.length > VALUE_CHARACTERS_MAX) return pair;
-  return colon <= 0 ? undefined : pair.slice(0, colon);
+  return colon <= 0 ? UNREADABLE : pair.slice(0, colon);
 }
 
+const MAYBE_BASIC = /basic/i;
 const BASIC = /^basic /i;
+/** The user of credentials without a name that can be read. */
+const UNREADABLE = "?";
 /** Base64 of one character more than is logged: the cut is then marked. */
 const USER_ENCODED_MAX = Math.ceil((VALUE_CHARACTERS_MAX + 1) / 3) * 4;
 
-/** nginx leaves a space in a user name as it is, which shifts the fields of the line; here it is escaped. */
+/**
+ * nginx leaves a space in a user name as it is, which shifts the fields of the line; here it is escaped. So is a name that
+ * would look like none.
+ */
 function remoteUser(authorization: string | undefined): string | undefined {
   const user = basicUser(authorization);
+  if (user === "-") return hexEscape(user.charCodeAt(0));
   return user === undefined ? undefined : escape(user).replaceAll(" ", "\\x20");
 }
 

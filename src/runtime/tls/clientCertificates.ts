@@ -1,5 +1,5 @@
-import type { X509Certificate } from "node:crypto";
-import type { TLSSocket } from "node:tls";
+import { X509Certificate } from "node:crypto";
+import type { PeerCertificate, TLSSocket } from "node:tls";
 import { authorityKey, type ClientIdentity, type VirtualServerConfig } from "../../model/serving.js";
 import type { CertificateFault, PresentedCertificate } from "../exchange/exchange.js";
 import { ClientAuthority, type ClientAuthorityContents, oneLine } from "./clientAuthority.js";
@@ -65,7 +65,7 @@ class HandshakeCertificate implements PresentedCertificate {
     socket: TLSSocket,
     private judgedBy: ClientAuthority,
   ) {
-    const own = socket.getPeerX509Certificate();
+    const own = ownCertificate(socket);
     this.subject = own === undefined ? "" : oneLine(own.subject);
     this.chain = [];
     if (own === undefined) {
@@ -115,6 +115,15 @@ class HandshakeCertificate implements PresentedCertificate {
   }
 }
 
+/**
+ * The certificate that the client sent first. In a server, Node's `getPeerX509Certificate` never frees the others that the
+ * client sent, so a stranger could fill the memory.
+ */
+function ownCertificate(socket: TLSSocket): X509Certificate | undefined {
+  const { raw } = (socket.getPeerCertificate() as Partial<PeerCertificate> | null) ?? {};
+  return raw && new X509Certificate(raw);
+}
+
 /** OpenSSL's results (X509_STORE_CTX_get_error(3)), as Node names them. */
 const FAULTS_BY_CODE: Readonly<Record<string, CertificateFault>> = {
   UNABLE_TO_GET_ISSUER_CERT: "unknown-authority",
@@ -123,6 +132,8 @@ const FAULTS_BY_CODE: Readonly<Record<string, CertificateFault>> = {
   SELF_SIGNED_CERT_IN_CHAIN: "unknown-authority",
   DEPTH_ZERO_SELF_SIGNED_CERT: "unknown-authority",
   CERT_UNTRUSTED: "unknown-authority",
+  // Each authority of `ca` has a list.
+  UNABLE_TO_GET_CRL: "unknown-authority",
   CERT_HAS_EXPIRED: "expired",
   CERT_NOT_YET_VALID: "not-yet-valid",
   CERT_REVOKED: "revoked",
