@@ -55,6 +55,11 @@ export class Browser {
     await command("POST", `${await this.find(selector)}/click`, {});
   }
 
+  /** Signs out of the page's site. */
+  async deleteCookies(): Promise<void> {
+    await command("DELETE", `${this.session}/cookie`);
+  }
+
   /** What a function body returns in the page. */
   evaluate<T>(script: string): Promise<T> {
     return command("POST", `${this.session}/execute/sync`, { script, args: [] });

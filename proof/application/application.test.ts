@@ -30,7 +30,11 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "portico-browser-"));
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   const port = await freePort();
-  frontEnd = await startFrontEnd({ upstreams: { web: port, fileServer: port, webdav: port } });
+  frontEnd = await startFrontEnd({
+    upstreams: { web: port, fileServer: port, webdav: port },
+    proxy: { trustedProxies: ["127.0.0.1"] },
+    passwordGuard: {},
+  });
   cleanups.push(() => frontEnd.stop());
   application = await startApplication({
     port,
@@ -92,6 +96,56 @@ test("a browser logs in over TLS, uploads a file, and sees it come from the medi
     "return performance.getEntriesByType('navigation')[0].nextHopProtocol",
   );
   expect(protocol).toBe("h2");
+});
+
+/** As many requests as a program sends in a window of the guard, with five a second. */
+const WITH_OLD_PASSWORD = 4_500;
+
+test("the same wrong password, as long as a window, limits nobody at the address: not its program, nor a browser", async () => {
+  const login = `http://127.0.0.1:${frontEnd.plainPort}/sync/accounts/login/`;
+  const statuses: Record<number, number> = {};
+  let isOver = false;
+  const page = await fetch(login);
+  const cookie = page.headers
+    .getSetCookie()
+    .map((one) => one.split(";")[0])
+    .join("; ");
+  const csrfmiddlewaretoken = /name="csrfmiddlewaretoken" value="([^"]+)"/.exec(await page.text())![1]!;
+  const tries = async (password: string, from: string): Promise<number> => {
+    // Django hashes nothing without a name, and so responds as fast as this needs.
+    const body = new URLSearchParams({ csrfmiddlewaretoken, username: "", password });
+    const response = await fetch(login, {
+      method: "POST",
+      headers: { cookie, "x-forwarded-for": from },
+      body,
+    });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const program = async (): Promise<void> => {
+    for (let sent = 0; sent < WITH_OLD_PASSWORD || !isOver; sent++) {
+      const status = await tries("old password", "127.0.0.1");
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+  };
+  const running = program();
+  const origin = `https://127.0.0.1:${frontEnd.tlsPort}`;
+  await eventually(() => (statuses[200] ?? 0) > 100, "for the program");
+  for (let round = 0; round < 3; round++) {
+    await browser.deleteCookies();
+    await browser.open(`${origin}/sync/`);
+    await browser.type("input[name=username]", USER.name);
+    await browser.type("input[name=password]", USER.password);
+    await browser.click("#send");
+    await arrivedAt(`${origin}/sync/`);
+    expect(await browser.title()).toBe(`ada on 127.0.0.1:${frontEnd.tlsPort}, secure`);
+  }
+  isOver = true;
+  await running;
+  expect(Object.keys(statuses)).toEqual(["200"]);
+  const guesses: number[] = [];
+  for (let i = 0; i < 30; i++) guesses.push(await tries(`guess ${i}`, "203.0.113.9"));
+  expect([guesses[0], guesses.at(-1)]).toEqual([200, 429]);
 });
 
 test("a form is taken from the site itself with its token, and from nowhere else", async () => {
