@@ -44,12 +44,33 @@ const twoLogIns = (path: string): Problem =>
     allowed: "one of `basic` and `forwardAuth`",
   });
 
-/** A route that keeps another spelling of a field would let clients name the user; one that believes a proxy, that proxy. */
 function keptFields({ accessPolicies = {}, virtualServers }: ProxyConfig): Problem[] {
   const named = Object.values(accessPolicies).flatMap(({ forwardAuth }) => forwardAuth?.copyFields ?? []);
-  if (named.length === 0) return [];
+  const by = "a portal names the user";
+  return fieldsOfOthers(
+    virtualServers,
+    named,
+    by,
+    "Remove the field here, or from `copyFields` of the policy.",
+  );
+}
+
+/**
+ * A route that keeps another spelling of a field would let clients name the user, and one that believes a proxy, that proxy.
+ *
+ * @param named fields that only the proxy may set
+ * @param by who is named by them
+ */
+export function fieldsOfOthers(
+  servers: ProxyConfig["virtualServers"],
+  named: readonly string[],
+  by: string,
+  fix: string,
+): Problem[] {
   const own = new Set(named.map(usualSpelling));
-  return virtualServers.flatMap(({ routes }, s) =>
+  if (own.size === 0) return [];
+  const message = `is a field by which ${by}, so that no request may bring it`;
+  return servers.flatMap(({ routes }, s) =>
     routes.flatMap(({ action }, r) =>
       action.type !== "proxy"
         ? []
@@ -57,8 +78,6 @@ function keptFields({ accessPolicies = {}, virtualServers }: ProxyConfig): Probl
             action[list].flatMap((received, i) => {
               if (!own.has(usualSpelling(received))) return [];
               const path = `virtualServers[${s}].routes[${r}].action.${list}[${i}]`;
-              const message = "is a field by which a portal names the user, so that no request may bring it";
-              const fix = "Remove the field here, or from `copyFields` of the policy.";
               return [problem("config.bad-header", path, message, { received, fix })];
             }),
           ),

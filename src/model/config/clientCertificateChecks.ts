@@ -1,6 +1,6 @@
 import { usualSpelling } from "../actions/fieldFates.js";
 import { type Problem, problem } from "../text/problem.js";
-import { clientFieldProblems } from "./accessChecks.js";
+import { clientFieldProblems, fieldsOfOthers } from "./accessChecks.js";
 import { CERTIFICATE_FIELDS } from "./clientIdentity.js";
 import type { ProxyConfig, VirtualServerConfig } from "./config.js";
 
@@ -20,7 +20,12 @@ export function clientCertificateProblems(config: ProxyConfig): Problem[] {
         ...namedTwice(config, server, at),
       ];
     }),
-    ...keptFields(virtualServers, new Set(fields.map(usualSpelling))),
+    ...fieldsOfOthers(
+      virtualServers,
+      fields,
+      "the proxy names a client's certificate",
+      "Remove the field here.",
+    ),
   ];
 }
 
@@ -57,26 +62,4 @@ function namedTwice(
   if (other === undefined) return [];
   const message = `is also the field by which the policy ${other} names the user`;
   return [problem("config.bad-header", `${at}.userField`, message, { received, fix: "Use another field." })];
-}
-
-/** A route that keeps another spelling of a field, or believes a proxy, would let strangers name a certificate. */
-function keptFields(servers: readonly VirtualServerConfig[], own: ReadonlySet<string>): Problem[] {
-  if (own.size === 0) return [];
-  return servers.flatMap(({ routes }, s) =>
-    routes.flatMap(({ action }, r) =>
-      action.type !== "proxy"
-        ? []
-        : (["keepFields", "trustedFields"] as const).flatMap((list) =>
-            action[list].flatMap((received, i) => {
-              if (!own.has(usualSpelling(received))) return [];
-              const path = `virtualServers[${s}].routes[${r}].action.${list}[${i}]`;
-              const message =
-                "is a field by which the proxy names a client's certificate, so that no request may bring it";
-              return [
-                problem("config.bad-header", path, message, { received, fix: "Remove the field here." }),
-              ];
-            }),
-          ),
-    ),
-  );
 }

@@ -45,7 +45,7 @@ export class SilentConnections<C extends Silent> {
       return true;
     }
     if (this.number >= this.max) this.dropOldest();
-    const use = useOf(client, bodiless!);
+    const use = useOf(client, bodiless === "HEAD");
     const others = this.byUse.get(use) ?? [];
     others.push(connection);
     // The use of the latest is the last to be dropped.
@@ -57,8 +57,8 @@ export class SilentConnections<C extends Silent> {
 
   take(client: ClientInfo, method: string): C | undefined {
     if (this.number === 0) return undefined;
-    const after = (kind: Bodiless): C | undefined => this.removed(useOf(client, kind), -1);
-    return (method === "HEAD" ? after("HEAD") : undefined) ?? after("204");
+    const head = method === "HEAD" ? this.removed(useOf(client, true), -1) : undefined;
+    return head ?? this.removed(useOf(client, false), -1);
   }
 
   sweep(now: number): void {
@@ -90,7 +90,7 @@ export class SilentConnections<C extends Silent> {
   forget(connection: C): void {
     const { client, bodiless } = connection;
     if (this.trials.delete(connection) || client === undefined || bodiless === undefined) return;
-    const use = useOf(client, bodiless);
+    const use = useOf(client, bodiless === "HEAD");
     const at = this.byUse.get(use)?.indexOf(connection) ?? -1;
     if (at !== -1) this.removed(use, at);
   }
@@ -117,5 +117,5 @@ const PROOF_MS = 1_000;
 const TRIALS_MAX = 4;
 
 /** The requests that a connection may serve. */
-const useOf = (client: ClientInfo, bodiless: Bodiless): string =>
-  `${clientConnection(client)}${bodiless === "HEAD" ? " HEAD" : ""}`;
+const useOf = (client: ClientInfo, afterHead: boolean): string =>
+  `${clientConnection(client)}${afterHead ? " HEAD" : ""}`;
