@@ -1,3 +1,4 @@
+import { askMaster } from "../../src/runtime/supervisor/control/askMaster.js";
 import { randomBytes, scryptSync, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
@@ -133,7 +134,7 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
 }
 
 async function start(given = config()): Promise<void> {
-  portico = await Portico.start(given);
+  portico = await Portico.start(given, { env: { RUNTIME_DIRECTORY: folder } });
   expect(portico.ended ? portico.errors : "").toBe("");
 }
 
@@ -387,6 +388,19 @@ describe.each(PROTOCOLS)("together with other features, over %s", (protocol) => 
         log.includes('access="both clientCertificate": unknown-authority: no authority of `ca`')
       );
     }, "for the lines of the error log");
+  });
+
+  test("in a maintenance, clients without a certificate are refused as ever", async () => {
+    await start();
+    const { alice } = clients;
+    const ordered = await askMaster(at("control.sock"), { command: "maintenance", begin: {} }, 10_000);
+    expect(ordered.ok).toBe(true);
+    await eventually(
+      async () => (await statusOf("open.example", { protocol })) === 503,
+      "for the maintenance",
+    );
+    await eventually(async () => (await statusOf("closed.example", { protocol, client: alice })) === 503);
+    expect(await statusOf("closed.example", { protocol })).toBe(403);
   });
 
   test("a reload that adds, changes or removes rules applies to connections that are open", async () => {
