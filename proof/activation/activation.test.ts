@@ -1016,7 +1016,8 @@ describe("a journal that is left open", () => {
   test("of an activation that had succeeded is closed", async () => {
     const files = [{ path: KEY, role: "tls", restore: { kind: "absent" } }];
     journal({ files });
-    expect([await recovered(), site.lines]).toEqual([undefined, []]);
+    const said = "the activation of then was cut off when its deployment served: finishing it";
+    expect([await recovered(), site.lines]).toEqual([undefined, [said]]);
     expect(lockOf(site)).toMatchObject({ what: "recovery" });
     expect([existsSync(site.at(file)), existsSync(site.at(KEY))]).toEqual([false, true]);
   });

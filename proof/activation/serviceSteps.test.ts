@@ -35,14 +35,15 @@ interface Case {
   readonly changed?: Readonly<Record<string, FileRole>>;
   readonly settings?: readonly ("network-daemon" | "web-application" | "file-server")[];
   readonly domainOnly?: boolean;
+  readonly reloadable?: boolean;
   readonly now?: Readonly<Record<string, Partial<UnitStatus>>>;
   readonly wanted?: Readonly<Record<string, WantedUnit>>;
   readonly stale?: Partial<StaleState>;
 }
 
 function situationOf(given: Case): Situation {
-  const { services = SERVICES, changed = {}, settings = [], domainOnly = false } = given;
-  const { now = {}, wanted = {}, stale } = given;
+  const { services = SERVICES, changed = {}, settings = [] } = given;
+  const { domainOnly = false, reloadable = false, now = {}, wanted = {}, stale } = given;
   const running: UnitStatus = {
     known: true,
     masked: false,
@@ -55,7 +56,7 @@ function situationOf(given: Case): Situation {
     services,
     changed: Object.entries(changed).map(([path, role]) => ({ path, role })),
     settings: new Set(settings),
-    domainOnly,
+    ...{ domainOnly, reloadable },
     now: new Map([...UNITS, ...Object.keys(now)].map((unit) => [unit, { ...running, ...now[unit] }])),
     wanted: new Map([
       ...UNITS.map((unit): [string, WantedUnit] => [unit, { active: true }]),
@@ -352,6 +353,23 @@ test.each<[string, Case, string[]]>([
       wanted: { "dav.service": OFF, "t.timer": OFF },
     },
     ["stop t.timer", "disable t.timer", "stop dav", "disable dav", "write files", "daemon-reload"],
+  ],
+  [
+    "a unit that goes away while it waits to be started again",
+    {
+      changed: { "/etc/systemd/system/dav.service": "unit" },
+      now: { "dav.service": { active: false, unsettled: true, enabled: false } },
+      wanted: { "dav.service": OFF },
+    },
+    ["stop dav", "write files", "daemon-reload"],
+  ],
+  [
+    "the proxy's unit with other credentials",
+    {
+      changed: { "/etc/systemd/system/portico.service": "unit", "/etc/tls/a.pem": "tls" },
+      reloadable: true,
+    },
+    ["write files", "daemon-reload", "reload portico"],
   ],
   [
     "a firewall that goes away with its rules",

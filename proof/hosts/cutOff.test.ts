@@ -24,6 +24,12 @@ test(
   900_000,
 );
 
+test(
+  "a site with units and settings of its own comes and goes, cut off at every step",
+  () => site.cutOffEverywhere("walled", "sites", false, true),
+  1_800_000,
+);
+
 test("every kind of step was there", () => {
   const kinds = ["daemon-reload", "disable", "enable", "networkctl reload", "reenable", "reload"];
   const more = ["reload-or-restart", "reset-failed", "restart", "start", "stop", "upgrade"];

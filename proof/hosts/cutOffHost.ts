@@ -1,12 +1,14 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { DeploymentInput } from "../../src/model/index.js";
 import {
   ActivationHost,
+  CONFIG,
   DAEMONS,
   everything,
   FIREWALLED,
   type HostedFiles,
+  SERVICES,
   settings,
   STORE,
   values,
@@ -71,7 +73,7 @@ const CALLER = "echo $$ > /run/caller; exec";
 const WORKERS = "systemctl list-units --plain --no-legend 'portico-activation-*'";
 const PORTS = [22, 80, 443];
 
-export type State = "none" | "base" | "walled" | "other" | "release";
+export type State = "none" | "base" | "walled" | "other" | "release" | "sites";
 
 export class CutOffHost {
   private constructor(private readonly site: ActivationHost) {}
@@ -85,8 +87,11 @@ export class CutOffHost {
     const { host } = one.site;
     await host.write("/usr/local/bin/systemctl", SHIM, "0755");
     await host.must("ln -s systemctl /usr/local/bin/networkctl");
+    await host.write(VAULT_ENV, "LOG_LEVEL=info\n");
+    await host.write("/etc/systemd/system/notes.service", NOTES);
+    await host.must("systemctl daemon-reload; systemctl enable --now notes");
     // So many starts in a row are the test's doing.
-    const units = [...everything, "portico-firewall.service"];
+    const units = [...everything, "portico-firewall.service", "notes.service"];
     for (const unit of units) {
       await host.write(
         `/etc/systemd/system.control/${unit}.d/limit.conf`,
@@ -94,7 +99,7 @@ export class CutOffHost {
       );
     }
     await host.must("systemctl daemon-reload");
-    one.seen.set("none", await one.site.traces());
+    one.seen.set("none", await one.traces());
     return one;
   }
 
@@ -106,25 +111,28 @@ export class CutOffHost {
    * Goes from one state to another and back, and is cut off at a step of each kind, before it is begun or once it is: then
    * the host is in the one state or the other, by itself, and the application runs.
    * @param alike whether there and back are the same steps: then each kind is cut off in one of the two directions
+   * @param every whether it is cut off at each step, not only at one of each kind
    */
-  async cutOffEverywhere(from: State, to: State, alike: boolean): Promise<void> {
+  async cutOffEverywhere(from: State, to: State, alike: boolean, every = false): Promise<void> {
     await this.go(from);
     const there = await this.go(to);
     await this.expectState(to, "at once");
     const back = await this.go(from);
     await this.expectState(from, "at once");
     if (alike) expect(back).toEqual(there);
-    const cutsThere = cutsOf(there);
+    const cutsThere = cutsOf(there, every);
     const cuts = new Map([
       [to, cutsThere],
-      [from, alike ? cutsThere : cutsOf(back)],
+      [from, alike ? cutsThere : cutsOf(back, every)],
     ]);
     let [at, next] = [from, to];
     while ([...cuts.values()].some((left) => left.length > 0)) {
       const cut = cuts.get(next)!.shift();
+      const before = this.goodState()?.document;
       await this.go(next, cut);
-      // What is cut off by a boot is not begun anew; a deactivation goes on from where it was.
-      const goesBack = (cut?.way === "power" || cut?.way === "reboot") && next !== "none";
+      // What is cut off by a boot before it served is not begun anew; a deactivation goes on from where it was.
+      const isByBoot = cut?.way === "power" || cut?.way === "reboot";
+      const goesBack = isByBoot && next !== "none" && this.goodState()?.document === before;
       if (!goesBack) [at, next] = [next, at];
       await this.expectState(at, `${JSON.stringify(cut)} (PORTICO_SEED=${SEED})`);
       if (cut !== undefined) this.kinds.add(kindOf(cut.step));
@@ -186,6 +194,12 @@ export class CutOffHost {
         return deploy(site.base);
       case "walled":
         return deploy(walled(), FIREWALLED);
+      case "sites": {
+        const { files } = settings(values(site.host.address))!;
+        const more = { services: WITH_VAULT, settings: { files: [...files, VAULT_SETTINGS], apply: true } };
+        const vault = { ...walled([...PORTS, 8999]), ...VAULT, ...withVault(site) };
+        return site.deploy(vault, more, "", CALLER);
+      }
       case "release":
         return deploy(site.withCertificate(site.withRuntime(site.base)));
       case "other": {
@@ -195,12 +209,35 @@ export class CutOffHost {
     }
   }
 
+  /** What activation knows of the host. */
+  private goodState(): { readonly document: string } | undefined {
+    const file = path.join(this.site.host.root, STORE, "state.json");
+    return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+  }
+
+  /** All that two states may differ in. */
+  private async traces(): Promise<string> {
+    const {
+      id: _,
+      activatedAt: __,
+      defaultRoutes: ___,
+      ...state
+    } = { id: 0, activatedAt: 0, defaultRoutes: 0, ...this.goodState() };
+    return [
+      await this.site.traces(),
+      (await this.site.host.run(LOADED)).stdout,
+      ...Object.entries(state).map(([name, value]) => `${name}: ${JSON.stringify(value)}`),
+    ].join("\n");
+  }
+
   private async expectState(state: State, at: string): Promise<void> {
     const { site } = this;
-    const traces = await site.traces();
+    const traces = await this.traces();
     if (!this.seen.has(state)) this.seen.set(state, traces);
-    const guarded = state === "walled" || state === "other" ? ["portico-firewall.service"] : [];
-    const units = state === "none" ? Object.values(DAEMONS) : [...everything, ...guarded];
+    const guarded = state === "none" || state === "base" || state === "release" ? [] : [FIREWALL];
+    const vault = state === "sites" ? ["vault.service", "vault-sweep.timer"] : [];
+    const own = state === "none" ? Object.values(DAEMONS) : everything;
+    const units = [...own, ...guarded, ...vault, "notes.service"];
     const page = state === "none" ? "000" : "302";
     const seen = {
       traces,
@@ -235,16 +272,92 @@ const kindOf = (step: string): string => step.replace(/ -- .*/, "");
  * activation has done is known by its journal alone, whichever unit a step is for: proof/activation/kill.test.ts ends one at
  * every change.
  */
-function cutsOf(steps: readonly string[]): Cut[] {
+function cutsOf(steps: readonly string[], every: boolean): Cut[] {
   const random = new Random();
   const first = random.pick(2 * WAYS.length);
   const numbered = steps.map((step, i) => ({ step, at: i + 1 }));
   const kinds = [...new Set(steps.map(kindOf))];
-  return kinds.map((kind, i) => ({
-    ...random.of(...numbered.filter(({ step }) => kindOf(step) === kind)),
+  const oneOfEach = () =>
+    kinds.map((kind) => random.of(...numbered.filter(({ step }) => kindOf(step) === kind)));
+  return (every ? numbered : oneOfEach()).map((one, i) => ({
+    ...one,
     when: (first + i) % 2 === 0 ? "before" : "begun",
     way: WAYS[((first >> 1) + i) % WAYS.length]!,
   }));
+}
+
+const FIREWALL = "portico-firewall.service";
+
+/** What systemd and the kernel have of a site, a store that has no journal, and all daemons that a site brings. */
+const LOADED = `systemctl list-units --all --plain --no-legend 'vault*' 'notes*' | tr -s ' ' | grep -v ' not-found inactive '
+systemctl list-unit-files --no-legend 'vault*' 'notes*'
+pgrep -c -f 'exit 143.* TERM'
+cat /opt/vault/vault.env
+nft --stateless list ruleset
+ls -d /run/vault /run/credentials/vault* ${STORE}/journal.json /etc/systemd/system/portico-recovery.service 2> /dev/null`;
+
+const VAULT_ENV = "/opt/vault/vault.env";
+/** A daemon that was there before, and reads a settings file of the site. */
+const NOTES = `[Service]
+EnvironmentFile=${VAULT_ENV}
+ExecStart=/bin/sleep infinity
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** The units of a site. Its daemon exits with an error when it is stopped. */
+const VAULT: HostedFiles = {
+  "/etc/systemd/system/vault.service": {
+    role: "unit",
+    content: `[Service]
+EnvironmentFile=${VAULT_ENV}
+LoadCredential=token:/etc/vault/token
+RuntimeDirectory=vault
+ExecStart=/bin/bash -c "trap 'exit 143' TERM; sleep infinity & wait"
+[Install]
+WantedBy=multi-user.target
+`,
+  },
+  "/etc/systemd/system/vault.service.d/limits.conf": {
+    role: "unit",
+    content: "[Service]\nLimitNOFILE=512\n",
+  },
+  "/etc/systemd/system/vault-sweep.service": {
+    role: "unit",
+    content: "[Service]\nType=oneshot\nExecStart=/bin/true\n",
+  },
+  "/etc/systemd/system/vault-sweep.timer": {
+    role: "unit",
+    content: "[Timer]\nOnCalendar=yearly\n[Install]\nWantedBy=timers.target\n",
+  },
+  "/etc/vault/token": { role: "other", mode: "0600", content: "a token\n" },
+};
+
+const WITH_VAULT: DeploymentInput["services"] = {
+  ...FIREWALLED.services,
+  daemons: [
+    ...SERVICES.daemons,
+    ...["vault.service", "notes.service"].map((unit) => ({ unit, restartOn: ["vault"] })),
+  ],
+};
+
+const VAULT_SETTINGS = {
+  name: "vault",
+  site: "vault",
+  path: VAULT_ENV,
+  kind: "env",
+  items: [{ name: "DOMAIN", value: "https://files.example.org" }],
+} as const;
+
+/** A config with a virtual server of the site. */
+function withVault(site: ActivationHost): HostedFiles {
+  const config = site.proxyConfig();
+  const vault: (typeof config.virtualServers)[number] = {
+    ...{ name: "vault", site: "vault", serverNames: ["files.example.org"], listeners: ["https"] },
+    routes: [{ name: "vault", path: "/", action: { type: "respond", status: 204 } }],
+  };
+  const virtualServers = [...config.virtualServers, vault];
+  return { [CONFIG]: { role: "config", content: JSON.stringify({ ...config, virtualServers }) } };
 }
 
 const RECORDS = "/run/portico-activation/*";

@@ -22,7 +22,7 @@ const ROOTS = "/etc/ssl/private-ca.pem";
 const PORTICO = "/var/lib/portico/deployment/command";
 const ACME = "/var/lib/private/portico-certificates/acme";
 const SITES = ["wiki", "pages", "files"] as const;
-type SiteName = (typeof SITES)[number];
+type SiteName = (typeof SITES)[number] | "vault";
 const nameOf = (site: SiteName): string => `${site}.example.net`;
 /** Longer than all buffers between the server and a client that reads slowly. */
 const BYTES = 64 * 1024 * 1024;
@@ -34,6 +34,21 @@ require("http").createServer((request, response) => {
   createReadStream("${FILES.wiki}").pipe(response);
 }).listen(3000, "127.0.0.1");
 `;
+/** Exits with an error when it is stopped, as programs in Java do. */
+const VAULT = `process.on("SIGTERM", () => process.exit(143));
+const token = require("fs").readFileSync(process.env.CREDENTIALS_DIRECTORY + "/token");
+require("http").createServer((request, response) => response.end(process.env.DOMAIN + " " + token)).listen(3001, "127.0.0.1");
+`;
+/** Whatever of its units, processes, ports and of the store is left; its logs are to be rotated away. */
+const TRACES_OF_VAULT = `systemctl list-units --all --plain --no-legend 'vault*' | grep -v ' not-found *inactive ' || true
+systemctl list-unit-files --no-legend 'vault*'
+systemctl --failed --plain --no-legend
+pgrep -a -f '^/srv/.*vault' || true
+ss -Hltn 'sport = :3001'
+grep -o '[^"]*vault[^"]*' /var/lib/portico/deployment/state.json /var/lib/portico/deployment/programs || true
+ls -d /var/lib/portico/deployment/journal.json /run/vault /run/credentials/vault* 2> /dev/null || true
+`;
+const VAULT_ENV = "LOG_LEVEL=info\n";
 const UNITS = ["portico", "wiki", "sync-web", "sync-files", "sync-webdav", "sync-database"];
 
 run("three sites", () => {
@@ -63,6 +78,8 @@ run("three sites", () => {
       "[Service]\nExecStart=/srv/sync/bin/interpreter /srv/wiki/wiki.cjs\n",
     );
     await host.write("/srv/pages/index.html", "the pages\n");
+    await host.write("/srv/vault/vault.cjs", VAULT);
+    await host.write("/srv/vault/vault.env", VAULT_ENV);
     for (const file of Object.values(FILES)) await host.must(`head -c ${BYTES} /dev/urandom > ${file}`);
     // For `fixMedia` to make readable.
     await host.must("systemctl start wiki && chmod 600 /srv/sync/media/img/icon.svg");
@@ -188,6 +205,40 @@ run("three sites", () => {
       await deployment.apply();
       expect(await certificateOf("files")).toBe(`Pebble DNS:${nameOf("files")}`);
       expect(ca.orders).toBe(orders);
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "of one that brought its units, of which one crashes again and again, nothing is left, and no other notices",
+    async () => {
+      synthesize({});
+      await deployment.apply();
+      const before = await hostTree(host);
+      synthesize({ vault: true });
+      // Its certificate takes another provider.
+      deployment.init();
+      await deployment.apply();
+      expect(await ask("vault", "/")).toBe("200 https://vault.example.net a token of the vault\n");
+      await host.must("systemctl start --no-block vault-index");
+      await eventually(
+        async () => (await host.must("systemctl show -P SubState vault-index")).startsWith("auto-restart"),
+        "until it waits for its next start",
+        { everyMs: 50 },
+      );
+      const others = await invocations();
+      const slow = [new SlowRequest("wiki"), new SlowRequest("pages")];
+      await Promise.all(slow.map((request) => request.hasBegun()));
+      synthesize({});
+      await deployment.apply();
+      expect(await Promise.all(slow.map((request) => request.end()))).toEqual([hashes.wiki, hashes.pages]);
+      expect(changedSince(others, await invocations())).toEqual([]);
+      const left = differences(before, await hostTree(host)).map((line) => line.split(": ")[0]!);
+      expect(left.filter((path) => !isExpectedLeft(path))).toEqual([]);
+      expect(await host.must("cat /srv/vault/vault.env")).toBe(VAULT_ENV);
+      expect(await host.must(TRACES_OF_VAULT)).toBe("");
+      expect(await ask("vault", "/")).toMatch(/^404 /);
+      expect(await deployment.planned()).toEqual([]);
     },
     FIVE_MINUTES,
   );

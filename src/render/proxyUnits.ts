@@ -174,6 +174,16 @@ function credentials(input: ProxyUnitsInput): UnitSection {
   };
 }
 
+/**
+ * Whether a reload brings a running proxy from one `portico.service` to another: only the files that are handed over differ.
+ * systemd takes the command of the reload from the new one.
+ */
+export const isReloadEnough = (before: string, after: string): boolean =>
+  withoutCredentials(before) === withoutCredentials(after);
+
+const withoutCredentials = (unit: string): string =>
+  unit.replaceAll(/^(?:LoadCredential|ExecReload)=.*\n/gm, "");
+
 function reloadCommand(input: ProxyUnitsInput): UnitCommand {
   const reload = [input.nodePath, input.runtime, "reload"];
   if (input.tlsFiles.length === 0) return { command: reload };

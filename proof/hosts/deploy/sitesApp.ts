@@ -1,10 +1,22 @@
 import { App, TerraformStack } from "cdktf";
-import { Application, Delivery, FrontEnd, Mode, NodeRuntime, TlsMaterial } from "../../../src/index.js";
+import {
+  Application,
+  Delivery,
+  FrontEnd,
+  HostFile,
+  Mode,
+  NodeRuntime,
+  SystemdUnit,
+  TlsMaterial,
+  type UnitDocument,
+} from "../../../src/index.js";
 import type { DeployedApp } from "./app.js";
 
 /** Three sites of different kinds behind one front end; what differs between deployments, as JSON in `PORTICO_TEST`. */
 export interface SitesApp extends DeployedApp {
   readonly without?: "files";
+  /** A site that brings its daemon, and all that it needs. */
+  readonly vault?: boolean;
   /** A setting that only the web application of the site `files` reads. */
   readonly settingsViaWeb?: boolean;
   /** A limit of one route of the site `files`. */
@@ -80,6 +92,54 @@ if (given.without !== "files") {
   });
   if (given.bodyBytesMax !== undefined)
     files.routes.web.configure({ requestBodyBytesMax: given.bodyBytesMax });
+}
+
+if (given.vault === true) {
+  const unit = (id: string, name: string, document: UnitDocument): unknown =>
+    new SystemdUnit(stack, id, { host: front.host, name, unit: document });
+  unit("Vault", "vault.service", {
+    Service: {
+      ExecStart: { command: ["/srv/sync/bin/interpreter", "/srv/vault/vault.cjs"] },
+      LoadCredential: "token:/etc/vault/token",
+      EnvironmentFile: "/srv/vault/vault.env",
+      RuntimeDirectory: "vault",
+      Restart: "always",
+    },
+    Install: { WantedBy: "multi-user.target" },
+  });
+  unit("VaultLimits", "vault.service.d/limits.conf", { Service: { LimitNOFILE: 4096 } });
+  // Fails again and again, and waits in between.
+  unit("VaultIndex", "vault-index.service", {
+    Unit: { StartLimitIntervalSec: 0 },
+    Service: { Type: "exec", ExecStart: { command: ["/bin/false"] }, Restart: "always", RestartSec: 1 },
+  });
+  unit("VaultSweep", "vault-sweep.service", {
+    Service: { Type: "oneshot", ExecStart: { command: ["/bin/true"] } },
+  });
+  unit("VaultTimer", "vault-sweep.timer", {
+    Timer: { OnCalendar: "hourly" },
+    Install: { WantedBy: "timers.target" },
+  });
+  const [token, mode] = ["a token of the vault\n", "0600"] as const;
+  new HostFile(stack, "VaultToken", {
+    ...{ host: front.host, path: "/etc/vault/token", content: token, mode, sensitive: true },
+  });
+  front.addSite("vault", {
+    serverNames: ["vault.example.net"],
+    tls: TlsMaterial.selfSigned(),
+    application: Application.custom({
+      ...{ name: "vault", title: "The vault", main: "web" },
+      parts: { web: { title: "vault", url: "http://127.0.0.1:3001" } },
+      routes: () => ({ web: { path: "/", action: { type: "proxy", upstream: "web" } } }),
+      daemons: [{ unit: "vault.service", restartOn: ["vault"] }],
+      settings: ({ origin }) => [
+        {
+          ...{ name: "vault", path: "/srv/vault/vault.env", kind: "env" },
+          items: [{ name: "DOMAIN", value: origin }],
+        },
+      ],
+    }),
+  });
 }
 
 app.synth();

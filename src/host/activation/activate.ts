@@ -13,9 +13,9 @@ import {
 } from "../../model/index.js";
 import { configHash, type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
 import { carryOut, formatChange, problemsOf, refuseInterrupted } from "./execution.js";
-import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
+import { fileChanges, missingDirectories, pathsOf } from "./fileChanges.js";
 import type { FileState } from "./fileState.js";
-import { editsOf, formatLeaving, leavingFor, leavingPreview, modesOf, undoLeaving } from "./leaving.js";
+import { editsOf, finish, formatLeaving, leavingFor, leavingPreview, modesOf } from "./leaving.js";
 import { installedConfig, seeLoaded, staleOf, staleReasons, valueIn } from "./loaded.js";
 import { withLock } from "./lock.js";
 import { contentsToKeep, foreignDirectories, unopenable } from "./preconditions.js";
@@ -24,7 +24,7 @@ import { recover } from "./recovery.js";
 import { missingRoom } from "./room.js";
 import { replayGate } from "./replayGate.js";
 import { rollBack, tellOfRollBack } from "./rollBack.js";
-import { formatStep } from "./serviceSteps.js";
+import { formatStep, isUnit } from "./serviceSteps.js";
 import { planOpenings } from "./openDirectories.js";
 import { formatMode, mergeModes, ownTrees, planModes, unreadable, unreadableImage } from "./treeModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
@@ -43,6 +43,7 @@ import {
 import {
   deliveredUnits,
   isDomainOnly,
+  isReloadable,
   journalOf,
   namedUnits,
   type Plan,
@@ -118,7 +119,7 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
       const responses = await verify(store, delivered, options);
       // Contents that the store has lost since are still in place on the host.
       await keepContents(store, delivered, plan);
-      const state = { ...last, ...identityOf(last, options) };
+      const state = { ...last, leaving: plan.leaving, ...identityOf(last, options) };
       if (!sameIdentity(state, last)) await store.writeState(state);
       await tidyUp(store, delivered, state, last, options);
       return { plan, responses };
@@ -142,7 +143,8 @@ async function makePlan(
     ? await planModes(deployment)
     : { changes: [], unreached: [] };
   const opened = systemd && last !== undefined ? await planOpenings(deployment, last.directories) : [];
-  const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
+  const inQuestion = unitsInQuestion(deployment, last?.deployment);
+  const units = await statusOf([...new Set([...inQuestion, ...(last?.leaving?.daemons ?? [])])], systemd);
   const checked = await checkStaged(store, delivered, systemd);
   const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
   const isKnown = (unit: string): boolean =>
@@ -157,9 +159,12 @@ async function makePlan(
   const config = delivered.config!;
   const installed = last && (await installedBefore(store, delivered, last.deployment, now));
   const replayed = await replayGate(store, delivered, last, installed, report);
-  const leaving = leavingFor(deployment, config, last);
+  const wanted = await wantedUnits(delivered, last);
+  const leaving = leavingFor(deployment, config, last, units, wanted);
   const loaded =
     systemd && last !== undefined ? await seeLoaded(store, last.deployment, installed) : undefined;
+  const stale = loaded && staleOf(loaded, deployment);
+  const unit = files.find(({ path }) => isUnit(path, deployment.services.proxy.service));
   const { steps, preview } = stepsTo(
     {
       services: deployment.services,
@@ -168,8 +173,12 @@ async function makePlan(
       modes: [...opened, ...modes],
       domainOnly: isDomainOnly(deployment, last, files),
       now: units,
-      wanted: await wantedUnits(delivered, last),
-      stale: loaded && staleOf(loaded, deployment),
+      wanted,
+      stale,
+      reloadable:
+        unit?.to.kind === "file" &&
+        stale?.proxy !== "upgrade" &&
+        (await isReloadable(files, store.onHost(unit.path), delivered.contents.get(unit.to.sha256))),
     },
     systemd,
   );
@@ -187,7 +196,7 @@ async function makePlan(
   const filled = systemd ? await filledTrees(ownTrees(deployment, config)) : [];
   const warnings = [...checked.warnings, ...replayed, ...settings.unreached, ...unreached, ...unserved];
   const changes = { files, directories, settings, modes, opened, steps, ...(leaving && { leaving }) };
-  const effects = [...preview, ...leavingPreview(leaving, units)];
+  const effects = [...preview, ...leavingPreview(leaving)];
   return { ...changes, filled, preview: effects, units, warnings, installed, drift };
 }
 
@@ -256,11 +265,8 @@ async function tidyUp(
 ): Promise<void> {
   const { incoming, report } = options;
   try {
-    await store.closeJournal();
-    await keepCommand(store, programsOf(state.deployment));
-    await removeDirectories(store, state.directories);
+    await finish(store, state, report);
     await settleLogs(store, state.deployment, config);
-    await undoLeaving(store, state, report);
     await store.collectGarbage(state, last, incoming);
   } catch (error) {
     report(`cleanup failed: ${(error as Error).message}`);

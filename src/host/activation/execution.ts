@@ -4,7 +4,14 @@ import { askMaster } from "../../runtime/supervisor/control/askMaster.js";
 import { systemReason } from "../../runtime/files/systemReason.js";
 import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
-import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager, unitStatus } from "./systemctl.js";
+import {
+  actOnUnit,
+  controlSocketOf,
+  reloadNetwork,
+  reloadServiceManager,
+  stopUnit,
+  unitStatus,
+} from "./systemctl.js";
 import { formatStep, type ActivationStep } from "./serviceSteps.js";
 import { makeModes } from "./treeModes.js";
 import { editedPaths, makeEdits } from "./settingsEdits.js";
@@ -43,6 +50,8 @@ export async function perform(step: Exclude<ActivationStep, { do: "files" }>): P
       return reloadNetwork();
     case "upgrade":
       return upgradeProxy(step.unit);
+    case "stop":
+      return stopUnit(step.unit);
     default:
       return actOnUnit(step.do, step.unit);
   }

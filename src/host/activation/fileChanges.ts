@@ -89,9 +89,10 @@ export async function makeDirectories(store: Store, directories: readonly string
   for (const directory of directories) await makeDirectory(store.onHost(directory));
 }
 
-/** Removes those directories that are empty, the inner ones first. */
-export async function removeDirectories(store: Store, directories: readonly string[]): Promise<void> {
+/** Removes those directories that are empty, the inner ones first. @returns the others */
+export async function removeDirectories(store: Store, directories: readonly string[]): Promise<string[]> {
   for (const directory of [...directories].sort().reverse()) await removeIfEmpty(store.onHost(directory));
+  return directories.filter((directory) => existsSync(store.onHost(directory)));
 }
 
 /** Brings a path of the host to a state; contents come from the store. */

@@ -1,9 +1,11 @@
 import { isIn, type ModeChange, servedTrees } from "../diagnosis/treePermissions.js";
 import type { Deployment, Problem, ProxyConfig } from "../../model/index.js";
 import { attempt, perform } from "./execution.js";
+import { removeDirectories } from "./fileChanges.js";
+import { programsOf } from "./programs.js";
 import type { Report } from "./report.js";
 import { undoAllEdits } from "./rollBack.js";
-import { settingsReaders } from "./serviceSteps.js";
+import { settingsReaders, type WantedUnit } from "./serviceSteps.js";
 import { editedPaths } from "./settingsEdits.js";
 import { changesServices, type GoodState, type Leaving, type Store } from "./store.js";
 import type { UnitStatus } from "./systemctl.js";
@@ -13,14 +15,19 @@ import { undoModes } from "./treeModes.js";
 /**
  * What deployments did to the application's own files, and a deployment no longer wants: its site was removed, or the program
  * no longer names the file. It is undone once the new deployment serves, because a roll-back needs the files as they are.
- * If something cuts that off, the next activation continues.
+ * If something cuts that off, the next activation or boot continues.
  */
 
-/** What leaves with a deployment, of all that was done so far. Undefined if nothing does. */
+/**
+ * What leaves with a deployment, of all that was done so far. Undefined if nothing does.
+ * @param units every unit in question, as it is; daemons that neither run nor are wanted stay as they are
+ */
 export function leavingFor(
   deployment: Deployment,
   config: ProxyConfig | undefined,
   last: GoodState | undefined,
+  units: ReadonlyMap<string, UnitStatus>,
+  wanted: ReadonlyMap<string, WantedUnit>,
 ): Leaving | undefined {
   if (last === undefined) return undefined;
   const { leaving: before } = last;
@@ -37,7 +44,9 @@ export function leavingFor(
     settings.some((edit) => edit.path === path),
   );
   const readers = settingsReaders(last.deployment.services, new Set(files?.map(({ name }) => name)));
-  return { settings, modes, daemons: [...new Set([...(before?.daemons ?? []), ...readers])] };
+  const daemons = [...new Set([...(before?.daemons ?? []), ...readers])];
+  const runs = (unit: string): boolean => wanted.get(unit)?.active ?? units.get(unit)?.active === true;
+  return { settings, modes, daemons: daemons.filter(runs) };
 }
 
 /** All edits of the application's own files that stand, or may stand. */
@@ -57,13 +66,8 @@ function isServed({ path }: ModeChange, { trees }: Deployment, config: ProxyConf
 }
 
 /** What the undoing does to services, as lines of a preview. */
-export const leavingPreview = (
-  leaving: Leaving | undefined,
-  units: ReadonlyMap<string, UnitStatus>,
-): string[] =>
-  (leaving?.daemons ?? [])
-    .filter((unit) => units.get(unit)?.active === true)
-    .map((unit) => `will restart ${unit}, which interrupts its work: ${NO_LONGER}`);
+export const leavingPreview = ({ daemons = [] }: Partial<Leaving> = {}): string[] =>
+  daemons.map((unit) => `will restart ${unit}, which interrupts its work: ${NO_LONGER}`);
 
 /** What is undone, as lines of a plan. */
 export const formatLeaving = (leaving: Leaving | undefined): string[] =>
@@ -77,12 +81,33 @@ export const formatLeaving = (leaving: Leaving | undefined): string[] =>
 const NO_LONGER = "its settings are no longer deployed";
 
 /**
- * Undoes what has left, and forgets it. Daemons that run stop before the edits, as before those of an activation, and start
- * again. Files that cannot be written are left to the next activation.
+ * Finishes an activation whose deployment serves: what has left is undone, empty directories go, and the journal is closed.
+ * Until then, whatever ends the process, the next activation or boot finishes it. Never fails: the deployment serves.
  */
-export async function undoLeaving(store: Store, state: GoodState, report: Report): Promise<void> {
-  const { leaving, ...rest } = state;
-  if (leaving === undefined) return;
+export async function finish(store: Store, state: GoodState, report: Report): Promise<void> {
+  const problems: Problem[] = [];
+  await attempt(problems, async () => {
+    // The programs that run may be uploads.
+    if (changesServices(store.root)) await store.writeCommand(programsOf(state.deployment));
+    const leaving = await undoLeaving(store, state.leaving, report);
+    const directories = await removeDirectories(store, state.directories);
+    if (leaving !== state.leaving || directories.length < state.directories.length)
+      await store.writeState({ ...state, leaving, directories });
+  });
+  await attempt(problems, () => store.closeJournal());
+  for (const { path, message } of problems) report(`cleanup failed: ${path} ${message}`);
+}
+
+/**
+ * Undoes what has left. Daemons stop before the edits, as before those of an activation, and start again. @returns what is
+ * left to the next activation: all, if a file cannot be written
+ */
+async function undoLeaving(
+  store: Store,
+  leaving: Leaving | undefined,
+  report: Report,
+): Promise<Leaving | undefined> {
+  if (leaving === undefined) return undefined;
   report("undoing what is no longer deployed");
   const [problems, unwritten]: [Problem[], Problem[]] = [[], []];
   const status = await statusOf(leaving.daemons, changesServices(store.root));
@@ -90,7 +115,8 @@ export async function undoLeaving(store: Store, state: GoodState, report: Report
   for (const unit of running.toReversed()) await attempt(problems, () => perform({ do: "stop", unit }));
   await undoAllEdits(store, leaving.settings, report, unwritten);
   await undoModes(leaving.modes, report);
-  for (const unit of running) await attempt(problems, () => perform({ do: "start", unit }));
+  // Also those that an undoing has stopped which was cut off.
+  for (const unit of leaving.daemons) await attempt(problems, () => perform({ do: "start", unit }));
   for (const { path, message } of [...unwritten, ...problems]) report(`  ${path}: ${message}`);
-  if (unwritten.length === 0) await store.writeState(rest);
+  return unwritten.length === 0 ? undefined : leaving;
 }

@@ -1,5 +1,6 @@
 import type { Report } from "./report.js";
 import { type Problem, ProblemError } from "../../model/index.js";
+import { finish } from "./leaving.js";
 import { withLock } from "./lock.js";
 import { programsOf } from "./programs.js";
 import { rollBack } from "./rollBack.js";
@@ -40,8 +41,8 @@ export async function recover(
     return undefined;
   }
   if (journal.id === last?.id) {
-    // It had succeeded; only the end was not written.
-    await store.closeJournal();
+    report(`${what} when its deployment served: finishing it`);
+    await finish(store, last, report);
     return undefined;
   }
   const removing = kind === "deactivation";

@@ -17,13 +17,13 @@ import { putState, removeTemporary, makeParents, removeDirectories } from "./fil
 import { observe, sameState } from "./fileState.js";
 import { installedConfig, valueIn } from "./loaded.js";
 import { removeLogs, settleLogs } from "./logs.js";
-import { formatStep, type ActivationStep, type WantedUnit } from "./serviceSteps.js";
+import { formatStep, isUnit, type ActivationStep, type WantedUnit } from "./serviceSteps.js";
 import { undoModes } from "./treeModes.js";
 import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
 import type { SettingsEditRecord } from "../applicationSettings/index.js";
 import { controlSocketOf } from "./systemctl.js";
-import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
+import { deliveredUnits, isReloadable, namedUnits, statusOf, stepsTo } from "./transition.js";
 import { awaitService, type FailedBefore } from "./verification.js";
 
 /**
@@ -42,7 +42,9 @@ export async function rollBack(
   const now = await statusOf([...wanted.keys()], withSystemd);
   const services = last?.deployment.services ?? journal.deployment.services;
   const { files, settings: edits, modes = [] } = journal;
-  const { steps } = stepsTo({ services, files, edits, modes, domainOnly: false, now, wanted }, withSystemd);
+  const reloadable = await isReloadableBack(store, journal, services.proxy.service);
+  const situation = { services, files, edits, modes, domainOnly: false, reloadable, now, wanted };
+  const { steps } = stepsTo(situation, withSystemd);
   const problems: Problem[] = [];
   let filesRestored = true;
   for (const step of steps) {
@@ -93,6 +95,14 @@ function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string,
       { active: active || serving.includes(unit), ...(brought.has(unit) ? { enabled } : {}) },
     ]),
   );
+}
+
+/** The same as on the way there, wherever the host is between the two. */
+async function isReloadableBack(store: Store, journal: Journal, service: string): Promise<boolean> {
+  const unit = journal.files.find(({ path }) => isUnit(path, service));
+  const came = journal.deployment.files.find(({ path }) => path === unit?.path);
+  if (unit?.restore.kind !== "file" || came === undefined) return false;
+  return isReloadable(journal.files, store.blob(came.sha256), store.blob(unit.restore.sha256));
 }
 
 interface Restored {

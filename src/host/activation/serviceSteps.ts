@@ -28,6 +28,8 @@ export interface Situation {
   readonly settings: ReadonlySet<string>;
   /** Whether only the host in the application's URLs changes (service 2.7). */
   readonly domainOnly: boolean;
+  /** Whether a reload applies the change of the proxy's unit. */
+  readonly reloadable: boolean;
   /** Every unit in question, as it is. */
   readonly now: ReadonlyMap<string, UnitStatus>;
   /** Units as they should be; all others stay as they are. */
@@ -90,9 +92,14 @@ export function isDropIn(path: string): boolean {
   return /\.(?:service|socket|timer|path|target)\.d\/[^/]+\.conf$/.test(path);
 }
 
+/** Whether a file is the own one of a unit, not a drop-in. */
+export const isUnit = (path: string, unit: string): boolean => path.endsWith(`/${unit}`);
+
 /** Which change affects which component (service 2.5). */
-function affectedUnits({ services, changed, settings, stale }: Situation): Set<string> {
-  const units = changed.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path));
+function affectedUnits({ services, changed, settings, stale, reloadable }: Situation): Set<string> {
+  const units = changed
+    .filter(({ role, path }) => role === "unit" && !(reloadable && isUnit(path, services.proxy.service)))
+    .map(({ path }) => unitOf(path));
   return new Set([...units, ...(stale?.units ?? []), ...settingsReaders(services, settings)]);
 }
 
@@ -127,13 +134,16 @@ function goingAway(situation: Situation): ActivationStep[] {
   return [...others, ...known(situation)].flatMap((unit): ActivationStep[] => {
     const want = wanted.get(unit);
     return [
-      ...(want?.active === false && now.get(unit)?.active === true ? [{ do: "stop", unit } as const] : []),
+      ...(want?.active === false && isStoppable(now.get(unit)) ? [{ do: "stop", unit } as const] : []),
       ...(want?.enabled === false && now.get(unit)?.enabled === true
         ? [{ do: "disable", unit } as const]
         : []),
     ];
   });
 }
+
+/** Whether a stop ends anything: also a start that is under way, or the next one of a crash loop. */
+const isStoppable = (status?: UnitStatus): boolean => status?.active === true || status?.unsettled === true;
 
 /**
  * Units that change while they start, or while systemd waits to start them again (a crash loop alternates between
@@ -263,7 +273,9 @@ function proxySteps(
       ...(has("tls") ? [{ do: "reload", unit: service } as const] : []),
     ];
   }
-  return has("config", "tls", "page") || stale === "reload" ? [{ do: "reload", unit: service }] : [];
+  return has("config", "tls", "page") || stale === "reload" || situation.reloadable
+    ? [{ do: "reload", unit: service }]
+    : [];
 }
 
 /** A step as a command that users could type. */

@@ -62,7 +62,7 @@ export interface GoodState {
 export interface Leaving {
   readonly settings: readonly SettingsEditRecord[];
   readonly modes: readonly ModeChange[];
-  /** Daemons that read the edited files, in the order in which they start. */
+  /** Daemons that read the edited files and are to run, in the order in which they start. */
   readonly daemons: readonly string[];
 }
 

@@ -69,6 +69,15 @@ export async function actOnUnit(action: UnitAction, unit: string): Promise<void>
   throw commandFailed(`systemctl ${action} ${unit}`, outcome, quoted);
 }
 
+/**
+ * Stops a unit. A daemon that exits with an error then has failed, and would stay in systemd's lists after its unit file is
+ * gone: that it failed is forgotten.
+ */
+export async function stopUnit(unit: string): Promise<void> {
+  await actOnUnit("stop", unit);
+  if ((await unitStatus([unit])).get(unit)?.failed === true) await actOnUnit("reset-failed", unit);
+}
+
 /** A unit whose file was removed cannot be disabled, but the links that would start it are still there. */
 async function removeLinks(unit: string): Promise<void> {
   const links = ["-type", "l", "-path", `*.wants/${unit}`, "-delete"];

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
 import { readerOnHost, READERS_OF_HOST } from "../../model/deployment.js";
 import type { Deployment, FileRole, Problem, ProxyConfig } from "../../model/index.js";
+import { isReloadEnough } from "../../render/proxyUnits.js";
 import { readTrusted } from "../../runtime/files/trustedFile.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
@@ -142,6 +144,23 @@ export function isDomainOnly(
     withoutHost(now) === withoutHost(then) &&
     files.every(({ role }) => ["config", "tls", "page", "settings", "other"].includes(role))
   );
+}
+
+/**
+ * Whether a reload applies what changes in the proxy's unit.
+ * @param before a file with the unit as the running proxy has it
+ * @param after a file with the unit as it will be
+ */
+export async function isReloadable(
+  changed: Situation["changed"],
+  before: string | undefined,
+  after: string | undefined,
+): Promise<boolean> {
+  // A new runtime takes the credentials over as they are.
+  if (changed.some(({ role }) => role === "runtime" || role === "node")) return false;
+  const texts = [before, after].map((file) => file && readFile(file, "utf8").catch(() => undefined));
+  const [from, to] = await Promise.all(texts);
+  return from !== undefined && to !== undefined && from !== to && isReloadEnough(from, to);
 }
 
 /** The steps of a plan, with their effects on services; without systemd, only the files. */
