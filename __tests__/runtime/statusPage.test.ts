@@ -288,20 +288,19 @@ test.each([
   ["up", "good", "– 2 requests failed in the last minute: refused"],
   ["failing", "warn", "– 2 requests failed in the last minute: refused"],
   ["out", "warn", "is out: refused"],
-  ["drained", "idle", undefined],
+  ["drained", "idle", "is drained: refused"],
   ["down", "bad", "is down: refused"],
 ] as const)("a server that is %s is %s: %s", (state, kind, trouble) => {
   const server = { url: "http://a", backup: false, state, failures: 2, why: "refused" };
   const only = { ...sampleOverview(), ...WELL, upstreams: [{ name: "web", servers: [server] }] };
   expect(marked(only)).toEqual([`${kind}: ${state === "unasked" ? "not asked yet" : state}`]);
   const level = state === "up" || state === "unasked" ? "warn" : "error";
-  expect(said(only)).toEqual(
-    trouble === undefined ? [] : [`${level}: Upstream web: its server http://a ${trouble}`],
-  );
+  expect(said(only)).toEqual([`${level}: Upstream web: its server http://a ${trouble}`]);
   const servers = [server, { ...server, url: "http://b", state: "up" as const, failures: 0 }];
   const other = { ...only, upstreams: [{ name: "web", servers }] };
   expect(said(other)).toEqual(
-    trouble === undefined ? [] : [`warn: Upstream web: its server http://a ${trouble}`],
+    // A command has drained it, and another one is left.
+    state === "drained" ? [] : [`warn: Upstream web: its server http://a ${trouble}`],
   );
 });
 

@@ -224,7 +224,28 @@ const CASES = Array.from<
     "a server that gets no request",
     servers("up", "down"),
     { upstreams: "warning" },
-    ["upstreams", /\nstart the program that should listen on http:\/\/b:1$/],
+    [
+      "upstreams",
+      /^Upstream web: its server http:\/\/b:1 is down\n[^]*\nstart the program that should listen on http:\/\/b:1$/,
+    ],
+  ],
+  [
+    "a drained server",
+    servers("up", "drained"),
+    { upstreams: "warning" },
+    ["upstreams", /^a command has drained servers\n[^]*\nportico upstreams undrain web http:\/\/b:1$/],
+  ],
+  [
+    "servers that are all drained",
+    servers("drained", "drained"),
+    { upstreams: "failed" },
+    ["upstreams", /^Upstream web: its server http:\/\/a:1 /],
+  ],
+  [
+    "servers that are all failing",
+    servers("failing", "failing"),
+    { upstreams: "failed" },
+    ["upstreams", /^Upstream web: its server http:\/\/a:1 /],
   ],
   [
     "no server that gets requests",
@@ -232,7 +253,7 @@ const CASES = Array.from<
     { upstreams: "failed" },
     [
       "upstreams",
-      /^no server of web gets requests\n[^]*\nportico upstreams undrain web http:\/\/a:1; start the program/,
+      /^Upstream web: its server http:\/\/b:1 is down\n[^]*\nportico upstreams undrain web http:\/\/a:1; start the program/,
     ],
   ],
   [
@@ -1144,8 +1165,11 @@ hairpin: Clients inside the LAN reach the front end
   ? 198.41.0.4: failed: ECONNREFUSED. Check from outside: portico doctor --elsewhere.
   ? There is no response from the public or the internal address.
 upstreams: Every server of an upstream with several servers gets requests
-  some servers get no requests; the others get all requests; fix: start the program that should listen on http://b:1
-  no server of web gets requests; fix: portico upstreams undrain web http://a:1; start the program that should listen on http://b:1
+  Upstream web: its server http://b:1 is down; fix: start the program that should listen on http://b:1
+  a command has drained servers; fix: portico upstreams undrain web http://b:1
+  Upstream web: its server http://a:1 is drained; fix: portico upstreams undrain web http://a:1; portico upstreams undrain web http://b:1
+  Upstream web: its server http://a:1 – requests failed at all servers; fix: look at the application's own log; give the upstream \`health\`, so that checks decide which servers are up
+  Upstream web: its server http://b:1 is down; fix: portico upstreams undrain web http://a:1; start the program that should listen on http://b:1
 client-certificates: Clients with a valid certificate come in
   The list of revoked certificates of CN=Clients ended 1 day ago: none of its clients comes in; fix: Renew its files on the host; Portico then loads them without a reload.
 pauses: No command makes the proxy refuse requests

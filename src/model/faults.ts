@@ -266,14 +266,18 @@ export const stateWords = ({ state }: Pick<ServerFacts, "state">): string =>
   state === "unasked" ? "not asked yet" : state;
 
 function badServers({ name, servers }: NonNullable<FaultFacts["upstreams"]>[number]): Omit<Fault, "name">[] {
-  const serves = ({ state }: ServerFacts): boolean => state === "up" || state === "unasked";
+  const serves = ({ state }: Pick<ServerFacts, "state">): boolean => state === "up" || state === "unasked";
   const level = servers.some(serves) ? "warn" : "error";
-  const bad = servers.filter((one) => (serves(one) ? one.failures > 0 : one.state !== "drained"));
+  // A command drains a server; a fault is that none is left.
+  const isLastDrained = servers.every(({ state }) => state === "drained");
+  const bad = servers.filter((one) =>
+    serves(one) ? one.failures > 0 : one.state !== "drained" || isLastDrained,
+  );
   return bad.map(({ url, state, why, failures, minutes }) => {
     const failing = servers.length > 1 ? "requests failed at all servers" : "the last request to it failed";
     const failed = failures > 0 ? `${plural(failures, "request")} failed in the last minute` : failing;
     const is = minutes === undefined ? `is ${state}` : `has been ${state} for ${minutes} min`;
-    const what = state === "out" || state === "down" ? is : `– ${failed}`;
+    const what = state === "failing" || serves({ state }) ? `– ${failed}` : is;
     const because = why === undefined ? "" : `: ${why}`;
     return {
       subject: `${name} ${url}`,

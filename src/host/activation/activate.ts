@@ -164,7 +164,6 @@ async function makePlan(
   const loaded =
     systemd && last !== undefined ? await seeLoaded(store, last.deployment, installed) : undefined;
   const stale = loaded && staleOf(loaded, deployment);
-  const unit = files.find(({ path }) => isUnit(path, deployment.services.proxy.service));
   const { steps, preview } = stepsTo(
     {
       services: deployment.services,
@@ -175,10 +174,7 @@ async function makePlan(
       now: units,
       wanted,
       stale,
-      reloadable:
-        unit?.to.kind === "file" &&
-        stale?.proxy !== "upgrade" &&
-        (await isReloadable(files, store.onHost(unit.path), delivered.contents.get(unit.to.sha256))),
+      reloadable: stale?.proxy !== "upgrade" && (await isUnitReloadable(store, delivered, files)),
     },
     systemd,
   );
@@ -198,6 +194,17 @@ async function makePlan(
   const changes = { files, directories, settings, modes, opened, steps, ...(leaving && { leaving }) };
   const effects = [...preview, ...leavingPreview(leaving)];
   return { ...changes, filled, preview: effects, units, warnings, installed, drift };
+}
+
+/** Whether a reload applies the change of the proxy's unit. */
+async function isUnitReloadable(
+  store: Store,
+  { deployment, contents }: Delivered,
+  files: Plan["files"],
+): Promise<boolean> {
+  const unit = files.find(({ path }) => isUnit(path, deployment.services.proxy.service));
+  if (unit?.to.kind !== "file") return false;
+  return isReloadable(files, store.onHost(unit.path), contents.get(unit.to.sha256));
 }
 
 /** The config that the host has, which is the delivered one if their files are the same. */

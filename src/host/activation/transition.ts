@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { ModeChange } from "../diagnosis/treePermissions.js";
 import { readerOnHost, READERS_OF_HOST } from "../../model/deployment.js";
 import type { Deployment, FileRole, Problem, ProxyConfig } from "../../model/index.js";
@@ -125,8 +124,11 @@ export function cameByDeployment(last: GoodState, path: string): boolean {
 }
 
 async function hasInstallSection(path: string): Promise<boolean> {
-  return /^\[Install\]/m.test((await readTrusted(path, { by: "operator" })).bytes.toString("utf8"));
+  return /^\[Install\]/m.test(await textOf(path));
 }
+
+const textOf = async (path: string): Promise<string> =>
+  (await readTrusted(path, { by: "operator" })).bytes.toString("utf8");
 
 /** Whether all that changes is the host in the application's URLs (service 2.7). */
 export function isDomainOnly(
@@ -158,8 +160,9 @@ export async function isReloadable(
 ): Promise<boolean> {
   // A new runtime takes the credentials over as they are.
   if (changed.some(({ role }) => role === "runtime" || role === "node")) return false;
-  const texts = [before, after].map((file) => file && readFile(file, "utf8").catch(() => undefined));
-  const [from, to] = await Promise.all(texts);
+  if (before === undefined || after === undefined) return false;
+  const texts = await Promise.all([before, after].map((file) => textOf(file).catch(() => undefined)));
+  const [from, to] = texts;
   return from !== undefined && to !== undefined && from !== to && isReloadEnough(from, to);
 }
 

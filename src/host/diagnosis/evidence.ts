@@ -165,7 +165,9 @@ export interface SeenUpstreamServer {
    * it requests, and a connection from here failed.
    */
   readonly state: "up" | "drained" | "down" | "out" | "failing" | "refused";
-  /** The state in words, with the error that the proxy, or a connection from here, got. */
+  /** The error that the proxy, or a connection from here, got. */
+  readonly why?: string;
+  /** The state in words, with the error. */
   readonly message: string;
 }
 
