@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { dirname, join } from "node:path";
@@ -32,10 +32,26 @@ import { listeningSockets } from "../../runtime/sockets/node/listeningSockets.js
 import { piecesText } from "../../runtime/sockets/node/pieces.js";
 import { missingPieces } from "../../runtime/sockets/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
-import type { Drift, Evidence, NodeSeen, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
+import type {
+  Drift,
+  Evidence,
+  NodeSeen,
+  PublicAddress,
+  SeenResponse,
+  SettingsSeen,
+  EvidenceFinding,
+  ProxyProcesses,
+} from "./evidence.js";
 import { expectedResponses, mainName, namedHost, type ProbeRequest } from "./expected/expectedResponses.js";
-import { seeOutside } from "./seeOutside.js";
-import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./system/hostFacts.js";
+import {
+  isElsewhere,
+  isOpen,
+  ownAddresses,
+  translatedTo,
+  unitsOf,
+  type Units,
+  type UnitState,
+} from "./system/hostFacts.js";
 import { askRows, judge } from "./expected/liveCheck.js";
 import { logFindings, rotationFindings, scarceSpace } from "./logState.js";
 import { imageFor } from "./expected/imageFile.js";
@@ -43,11 +59,14 @@ import { checkTrees, servedTrees } from "./treePermissions.js";
 import { installedUnitProblems } from "./system/unitPaths.js";
 import { certificatesWithTrustedFixes } from "./system/trustedFixes.js";
 import { probe, type ProbeOptions } from "./expected/probe.js";
-import { seeProcesses } from "./proxyProcesses.js";
 import { unfollowedLinks } from "./unfollowedLinks.js";
 import { seeClientCertificates } from "./clientCertificates.js";
 import { seeUpstreamServers } from "./upstreamServers.js";
 import { isWanted, shownValue } from "./storedSettings.js";
+import { foreignRules } from "./system/foreignRules.js";
+import { askFromOutside, clientAddresses } from "./fromOutside.js";
+import { legacyRules } from "./system/legacyRules.js";
+import { listenOwner } from "../../runtime/listen/listenOwner.js";
 
 export interface DiagnosisOptions extends ProbeOptions {
   /** The deployment document; without it, its content is unknown. */
@@ -399,3 +418,94 @@ async function elsewhereEvidence(
 }
 
 const PORT_MS = 3_000;
+
+/** The options of a diagnosis that this needs. */
+interface AskingFrom {
+  readonly programs?: readonly string[];
+  readonly deploymentFile: string;
+  readonly host?: string;
+  readonly timeoutMs: number;
+}
+
+/** Asks from a network beside the host, where this program may make one; and looks for rules in the way there. */
+async function seeOutside(
+  configFile: string,
+  config: ProxyConfig,
+  deployment: Deployment | undefined,
+  { programs, deploymentFile, host, timeoutMs }: AskingFrom,
+  { units, responses = [] }: Partial<Evidence>,
+): Promise<Pick<Evidence, "outside" | "foreignRules" | "rulesUnseen">> {
+  if (programs === undefined || process.geteuid!() !== 0) return {};
+  const ports = [...new Set(config.listeners.map(({ port }) => port))];
+  const vrrp = deployment?.services.keepalived !== undefined;
+  const [rules, legacy] = [await foreignRules(ports, vrrp), await legacyRules(ports, vrrp)];
+  const all = [...(rules ?? []), ...legacy.rules];
+  const seen = {
+    ...(rules === undefined && all.length === 0 ? {} : { foreignRules: all }),
+    rulesUnseen: legacy.unseen,
+  };
+  // Why nothing responds then has other rows.
+  const isSilent = responses.every(({ outcome }) => outcome === undefined || "failure" in outcome);
+  if (isSilent || (units !== undefined && units.proxy?.state !== "active")) return seen;
+  const outside = await askFromOutside(clientAddresses(ownAddresses(), deployment), {
+    programs,
+    configFile,
+    timeoutMs: Math.min(timeoutMs, OUTSIDE_MS),
+    ...(existsSync(deploymentFile) ? { deploymentFile } : {}),
+    host,
+  });
+  return { outside, ...seen };
+}
+
+/** The network is in this machine, so nothing takes long on it. */
+const OUTSIDE_MS = 4_000;
+
+/** Asks the main process, which asks its workers. */
+async function seeProcesses(
+  config: ProxyConfig,
+  units: Units | undefined,
+  control: string | undefined,
+  timeoutMs: number,
+): Promise<ProxyProcesses> {
+  const { proxy, proxySocket } = units ?? {};
+  const strangers =
+    proxy === undefined ? [] : strangersOf(config, [proxy, ...(proxySocket ? [proxySocket] : [])]);
+  if (control === undefined || proxy?.state !== "active") return { silentWorkers: [], strangers };
+  const outcome = await askMaster(control, { command: "holdings" }, timeoutMs);
+  if (outcome.ok) {
+    const silent = (outcome.value.workers ?? []).filter(({ holdings }) => holdings === undefined);
+    return { silentWorkers: silent.map(({ pid }) => pid), strangers };
+  }
+  const [{ message }] = outcome.problems as [(typeof outcome.problems)[number]];
+  return { silentMaster: message, silentWorkers: [], strangers };
+}
+
+/** systemd has the sockets of a unit that it starts on demand. */
+const SYSTEMD = "1";
+
+function strangersOf({ listeners }: ProxyConfig, units: readonly UnitState[]): EvidenceFinding[] {
+  const names = units.map(({ name }) => name);
+  const findings = listeners.flatMap(({ address, port }): EvidenceFinding[] => {
+    const owner = listenOwner(address, port);
+    const unit = owner === undefined || owner.pid === SYSTEMD ? undefined : unitOfProcess(owner.pid);
+    if (owner === undefined || unit === undefined || names.includes(unit)) return [];
+    const end = unit === "" ? `kill ${owner.pid}` : `systemctl disable --now ${unit}`;
+    const fix = `${end} && systemctl enable --now ${names.toReversed().join(" ")}`;
+    return [
+      { at: endpoint({ host: address, port }), what: `${owner.text} listens there, not the proxy`, fix },
+    ];
+  });
+  return findings;
+}
+
+/** The unit of the system that a process belongs to; empty if it belongs to none, undefined if it has ended. */
+function unitOfProcess(pid: string): string | undefined {
+  try {
+    const [, unit = ""] = /^0::\/(?:[^/\n]+\.slice\/)*([^/\n]+\.service)/m.exec(
+      readFileSync(`/proc/${pid}/cgroup`, "utf8"),
+    ) ?? ["", ""];
+    return unit.startsWith("user@") ? "" : unit;
+  } catch {
+    return undefined;
+  }
+}
