@@ -6,12 +6,16 @@ import {
   type Problem,
   serversOf,
   upstreamAddress,
+  canonicalAddress,
+  clientPort,
+  isLoopback,
+  isWildcard,
+  type ListenerConfig,
 } from "../../../model/index.js";
 import { DIRECTORIES, SERVER_NAME, WRONG_NAME, SETTINGS } from "../../../model/host/rows.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import { askDirectories, deploymentQuestions, directories, settingsFaults } from "./deploymentRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "../evidence.js";
-import { askPorts } from "./ports.js";
 import {
   HEALTH_QUESTION,
   HOST_QUESTIONS,
@@ -40,11 +44,85 @@ import {
   unknown,
   type Verdict,
 } from "../verdict.js";
-import { OUTSIDE_QUESTION } from "./outsideRow.js";
 import { judgeClientCertificates } from "../clientCertificates.js";
 import { judgePauses } from "../pauses.js";
 import { judgeUpstreamServers } from "../upstreamServers.js";
 import { isOwnErrorPage, isVersioned } from "../expected/expectation.js";
+import type { ForeignRule } from "../system/foreignRules.js";
+import { loopbackPorts } from "../../../model/host/host.js";
+import type { ListeningSocket } from "../../../runtime/sockets/node/listeningSockets.js";
+
+/** Asked only on the host, by root. Rows before it say what already fails from inside. */
+const OUTSIDE_QUESTION: Question<EngineRow> = {
+  id: "outside",
+  title: "Other machines get the responses that the host itself gets",
+  ask: askOutside,
+};
+
+function askOutside(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { outside, foreignRules = [], rulesUnseen } = evidence;
+  const rules = [
+    ...foreignRules.map(({ chain, text }) => `rule of another table, ${chain}: ${text}`),
+    ...(rulesUnseen === undefined ? [] : [rulesUnseen]),
+  ];
+  if (outside === undefined) {
+    const cause = OUTAGES.find((id) => failed.has(id));
+    return cause === undefined
+      ? notAsked(["not asked from outside", ...rules].join("; "))
+      : explained(cause, ...rules);
+  }
+  if ("why" in outside) return withoutNetwork(outside.why, foreignRules, rules);
+  const seen = outside.asked.flatMap(({ address, failed: rows }) =>
+    rows
+      .filter(({ id }) => isOnlyOutside(id, evidence, failed))
+      .map((row) => `from beside the host, ${address}: ${row.cause ?? row.id}${shown(row.evidence)}`),
+  );
+  if (seen.length > 0 && failed.has("firewall")) return explained("firewall", ...seen);
+  const vrrp = foreignRules.filter(({ text }) => / (?:112|vrrp)\b/.test(text));
+  if (seen.length === 0 && vrrp.length === 0)
+    return ok(...outside.asked.map(({ address }) => `${address}: as from inside`), ...rules);
+  const fixes = (vrrp.length > 0 && seen.length === 0 ? vrrp : foreignRules).map(({ fix }) => fix);
+  if (vrrp.length > 0 && seen.length === 0)
+    return failure(
+      "a rule of another table keeps VRRP from the other host of the pair: both may have the address",
+      rules,
+      fixes.join("; "),
+    );
+  // If rules choose between clients, this machine's own network may be among those that are refused.
+  if (foreignRules.length > 0 && foreignRules.every(({ isOfSome }) => isOfSome))
+    return unknown(
+      [...seen, ...rules, "The rules treat clients differently: check from a client"].join("; "),
+    );
+  const cause =
+    foreignRules.length === 0
+      ? "other machines do not get the responses that the host itself gets"
+      : "rules of another table keep other machines from the front end";
+  const fix =
+    fixes.join("; ") ||
+    "nft list ruleset and ip rule show what treats packets from other machines differently.";
+  return failure(cause, [...seen, ...rules], fix);
+}
+
+function withoutNetwork(why: string, foreign: readonly ForeignRule[], rules: readonly string[]): Verdict {
+  const blocking = foreign.filter(({ isOfSome }) => !isOfSome);
+  const said = `not asked from outside: ${why}`;
+  if (blocking.length === 0) return notAsked([said, ...rules].join("; "));
+  return failure(
+    "rules of another table are in the way of the front end's ports",
+    [...rules, said],
+    blocking.map(({ fix }) => fix).join("; "),
+  );
+}
+
+const shown = ([first]: readonly string[]): string => (first === undefined ? "" : ` (${first})`);
+
+/** Whether a row that fails from outside is in order from inside. */
+function isOnlyOutside(id: string, { responses }: Evidence, failed: ReadonlySet<string>): boolean {
+  // The hairpin row asks that network's own router: it says nothing about the host.
+  if (failed.has(id) || id === "hairpin") return false;
+  const inside = responses.filter(({ row }) => `response: ${row.name}`.startsWith(id));
+  return inside.length === 0 || inside.some(({ checked }) => checked.pass);
+}
 
 /** Evaluates the evidence. Pure: the same evidence gives the same rows, causes before their symptoms. */
 export function diagnose(evidence: Evidence): DiagnosisRow[] {
@@ -359,4 +437,73 @@ function explanation(
   const { code, because } = checked;
   if (code === undefined && because === undefined) return of("config", "proxy");
   return of(...(code === undefined ? [] : [code]), ...(because ?? []));
+}
+
+/** Whether the ports of the listeners are open, and those of the daemons are not. */
+function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { config, deployment, sockets, openPorts } = evidence;
+  const portOf = openPorts === undefined ? ({ port }: ListenerConfig): number => port : clientPort;
+  const wanted = [...new Set(config.listeners.map(portOf))];
+  const upstreams = config.upstreams.flatMap(serversOf).map(({ url }) => url);
+  const hidden = (deployment?.network?.loopbackPorts ?? loopbackPorts(upstreams)).filter(
+    (port) => !wanted.includes(port),
+  );
+  if (evidence.unresolved !== undefined) {
+    const fix = "Create the DNS record, or set the host's address with --connect.";
+    return failure(`${evidence.unresolved} has no address: the name does not resolve here`, [], fix);
+  }
+  if (openPorts !== undefined) {
+    // Another machine does not reach a listener on loopback.
+    const reachable = config.listeners.filter(({ address }) => !isLoopback(address));
+    const closed = wanted.filter(
+      (port) => openPorts.get(port) === false && reachable.some((listener) => portOf(listener) === port),
+    );
+    const open = hidden.filter((port) => openPorts.get(port) === true);
+    const seen = [...openPorts].flatMap(([port, isOpen]) => (isOpen ? [port] : []));
+    return judgePorts(closed, open, `open from here: ${seen.join(", ") || "none"}`, failed);
+  }
+  if (sockets === undefined) return notAsked("The host's ports were not checked.");
+  const everywhere = sockets.filter(({ address }) => !isLoopback(address));
+  const missing = config.listeners.filter((listener) => !sockets.some((one) => serves(one, listener)));
+  const closed = [...new Set(missing.map(({ port }) => port))];
+  const open = everywhere.filter(({ port }) => hidden.includes(port)).map(({ port }) => port);
+  // Our firewall drops connections from outside, whatever listens.
+  const guarded = evidence.units?.firewall?.state === "active";
+  const ports = [...new Set(everywhere.map(({ port }) => port))].sort((a, b) => a - b);
+  return judgePorts(
+    closed,
+    guarded ? [] : [...new Set(open)],
+    `listening for everyone: ${ports.join(", ")}`,
+    failed,
+  );
+}
+
+/** Whether a socket may belong to a listener: same port, and same address or all addresses. */
+function serves(socket: Pick<ListeningSocket, "address" | "port">, listener: ListenerConfig): boolean {
+  if (socket.port !== listener.port) return false;
+  const [wanted, there] = [listener, socket].map(({ address }) => canonicalAddress(address)) as [
+    string,
+    string,
+  ];
+  return wanted === there || [wanted, there].some(isWildcard);
+}
+
+function judgePorts(
+  closed: readonly number[],
+  open: readonly number[],
+  seen: string,
+  failed: ReadonlySet<string>,
+): Verdict {
+  const cause = ["config", "proxy"].find((id) => failed.has(id));
+  if (closed.length > 0 && cause !== undefined) return explained(cause, seen);
+  if (closed.length > 0) {
+    const fix =
+      "Start the proxy; from outside, check that the firewall and the router let the ports through.";
+    return failure(`port ${closed.join(" and ")} cannot be reached`, [seen], fix);
+  }
+  if (open.length > 0) {
+    const fix = "Make the daemon listen on 127.0.0.1 only, or deploy the firewall.";
+    return failure(`port ${open.join(" and ")} must be reachable on localhost only`, [seen], fix);
+  }
+  return ok(seen);
 }
