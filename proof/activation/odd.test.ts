@@ -1,7 +1,6 @@
-import { bootUnit } from "../../src/host/activation/bootUnit.js";
+import { bootUnit, openStore } from "../../src/host/activation/store.js";
 import { canDetach } from "../../src/host/activation/index.js";
 import { foreignDirectories, isOfUnit } from "../../src/host/activation/preconditions.js";
-import { openStore } from "../../src/host/activation/store.js";
 import { statusOf } from "../../src/host/activation/systemctl.js";
 import { shownUnit } from "../../src/host/diagnosis/system/shownUnits.js";
 import { execFileSync } from "node:child_process";
