@@ -74,7 +74,7 @@ export const OPENED_ELSEWHERE: Readonly<Record<string, string>> = {
   "src/host/diagnosis/logState.ts": "reads files of the kernel below /proc",
   "src/host/diagnosis/expected/emptiness.ts": "reads /etc/fstab and files of the kernel below /proc",
   "src/host/diagnosis/defaultRoutes.ts": "reads files of the kernel below /proc",
-  "src/host/diagnosis/system/stoppedProcesses.ts": "reads files of the kernel below /proc and /sys",
+  "src/host/activation/unitDrift.ts": "reads files of the kernel below /proc and /sys",
   "src/host/applicationSettings/databaseOverrides.ts": "makes a file in a directory that it has made",
   "src/host/activation/delivered.ts": "reads uploads, and knows their hashes",
   "src/host/activation/detached.ts": "keeps its own record in the store, which only root can enter",
