@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { type DatabaseAccess, readOverrides as ask } from "../../src/host/applicationSettings/index.js";
-import { readStoredValue } from "../../src/host/applicationSettings/storedValue.js";
+import { readStoredValue } from "../../src/host/applicationSettings/databaseOverrides.js";
 import { siteConfig } from "../../testkit/siteConfig.js";
 import { type MariaDb, startMariaDb } from "./mariadb.js";
 import { startRogueDatabase } from "./rogueDatabase.js";

@@ -1,7 +1,7 @@
 import fc from "../../testkit/property.js";
 import type { ItemChange } from "../../src/host/applicationSettings/edit.js";
 import { editEnv, revertEnv } from "../../src/host/applicationSettings/envFile.js";
-import { secretEnvLines } from "../../src/host/applicationSettings/secretLines.js";
+import { secretEnvLines } from "../../src/host/applicationSettings/kinds.js";
 import { applySplices } from "../../src/host/applicationSettings/textEdit.js";
 import type { EnvItem } from "../../src/model/index.js";
 import { SEED } from "../../testkit/random.js";

@@ -2,7 +2,7 @@ import fc from "../../testkit/property.js";
 import type { ItemChange } from "../../src/host/applicationSettings/edit.js";
 import { editIni, revertIni } from "../../src/host/applicationSettings/iniFile.js";
 import { type IniItem, itemLabel } from "../../src/model/index.js";
-import { secretIniLines } from "../../src/host/applicationSettings/secretLines.js";
+import { secretIniLines } from "../../src/host/applicationSettings/kinds.js";
 import { applySplices } from "../../src/host/applicationSettings/textEdit.js";
 import { HOST_PORT, parseIni, parseKeyFile, URL_ITEM } from "./oracle.js";
 import { SEED } from "../../testkit/random.js";

@@ -5,7 +5,7 @@ import {
   secretEnvLines,
   secretIniLines,
   secretPythonLines,
-} from "../../src/host/applicationSettings/secretLines.js";
+} from "../../src/host/applicationSettings/kinds.js";
 import { editPython } from "../../src/host/applicationSettings/pythonFile.js";
 import { revertPython } from "../../src/host/applicationSettings/pythonBlock.js";
 import { cpuMs, pumped } from "../../testkit/growth.js";

@@ -1,4 +1,4 @@
-import { secretPythonLines } from "../../src/host/applicationSettings/secretLines.js";
+import { secretPythonLines } from "../../src/host/applicationSettings/kinds.js";
 
 /** Which lines of the web application's settings no diff shows. */
 test.each<[what: string, text: string, hidden: number[]]>([

@@ -1,4 +1,4 @@
-import { readStoredValue } from "../../src/host/applicationSettings/storedValue.js";
+import { readStoredValue } from "../../src/host/applicationSettings/databaseOverrides.js";
 
 /** Pickles of one string, byte by byte as pickletools has them; everything else is not read. */
 test.each<[what: string, hex: string, text: string | undefined]>([
