@@ -2,23 +2,16 @@ import { accessProblems } from "./accessChecks.js";
 import { portalUrls } from "./forwardAuth.js";
 import { guardProblems } from "./guardChecks.js";
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
-import { canonicalAddress, isIpv6, isWildcard } from "../net/address.js";
+import { canonicalAddress, isIpv6, isWildcard, ipv4Scope, ipv6Scope } from "../net/address.js";
 import { endpoint, isLoopback, upstreamAddress } from "../net/authority.js";
 import { urlsOf } from "./upstreamServers.js";
 import { certificateProblems } from "./certificateChecks.js";
 import { clientCertificateProblems } from "./clientCertificateChecks.js";
-import {
-  type ListenerConfig,
-  type ProxyConfig,
-  type RouteConfig,
-  type VirtualServerConfig,
-} from "./config.js";
+import type { ListenerConfig, ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 import { responseFieldProblems } from "./responseFieldChecks.js";
-import { placeholderProblems } from "./literalChecks.js";
 import { meaningProblems } from "./meaningChecks.js";
 import { errorPageProblems } from "./errorPageChecks.js";
 import { type Problem, problem } from "../text/problem.js";
-import { ownListenerProblems } from "./ownListeners.js";
 import { rateProblems } from "./rateChecks.js";
 import { listenerLedTo, ownNames, Router } from "./router.js";
 import { CATCH_ALL } from "../net/serverName.js";
@@ -26,6 +19,55 @@ import { normalisePath } from "../net/target.js";
 import { tlsPolicySettings } from "../net/tlsPolicy.js";
 import { trustProblems } from "./trustChecks.js";
 import { upstreamProblems } from "./upstreamChecks.js";
+
+/**
+ * Placeholders of other proxies. Values are sent as they are written, so a client or an upstream would get the
+ * placeholder itself. Only names that these proxies fill in are listed: a price and an OData path (`/$metadata`) are
+ * values.
+ */
+const PLACEHOLDERS: readonly RegExp[] = [
+  // nginx
+  new RegExp(
+    String.raw`\$\{?(?:host|hostname|scheme|uri|args|query_string|is_args|request_(?:uri|id|method|body)|server_(?:name|port|addr)` +
+      String.raw`|remote_(?:addr|port|user)|binary_remote_addr|document_root|(?:http|arg|cookie|ssl|proxy|upstream)_[a-z_]+)(?![A-Za-z0-9_])\}?`,
+  ),
+  // A group of a pattern, as the whole of a path's segment.
+  /(?<=\/)\$[1-9](?=$|[/?])/,
+  // HAProxy
+  /%\[[a-z][^\]]*\]/,
+  // Apache
+  /%\{[A-Z][A-Z_:]*[A-Z]\}|%\{[A-Za-z-]+\}[es](?![A-Za-z])/,
+  // Caddy
+  /\{\$[A-Z][A-Z0-9_]*\}|\{[<>][A-Za-z][A-Za-z0-9-]*\}/,
+  // Shells and Compose
+  /\$\{[A-Z][A-Z0-9_]*(?::?[-?][^$}]*)?\}/,
+  // Traefik and other templates of Go
+  /\{\{-? ?\.[A-Za-z][^{}]*\}\}/,
+  /\{(?:host|hostport|scheme|uri|remote|remote_host|remote_port|client_ip|upstream_hostport|(?:http|header|env|vars|query|re)\.[A-Za-z0-9_.-]+)\}/,
+];
+
+/** Texts for people, which may name placeholders. */
+const PROSE: readonly string[] = ["body", "html", "page"];
+
+/** Placeholders in values of any field. */
+function placeholderProblems(config: ProxyConfig): Problem[] {
+  return placeholdersIn(config, "");
+}
+
+function placeholdersIn(value: unknown, path: string): Problem[] {
+  if (typeof value === "string") {
+    const [found] = PLACEHOLDERS.flatMap((pattern) => pattern.exec(value)?.[0] ?? []);
+    if (found === undefined) return [];
+    const message = `contains \`${found}\`, which the proxy does not replace`;
+    return [problem("config.placeholder", path, message, { received: value })];
+  }
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (PROSE.includes(name)) return [];
+    const at = Array.isArray(value) ? `${path}[${name}]` : `${path}${path === "" ? "" : "."}${name}`;
+    return placeholdersIn(inner, at);
+  });
+}
 
 /** Rules that span fields. Each field alone is valid when this runs. */
 export function crossCheck(config: ProxyConfig): Problem[] {
@@ -365,3 +407,72 @@ function pathProblems(type: string, url: string | undefined, at: string): Proble
     return wrong("is the URL of messages, and not of the server", "the URL of the server, without /message");
   return [];
 }
+
+/** Listeners on which the proxy itself responds, to probes and monitoring. They need no password, so clients are near. */
+function ownListenerProblems(config: ProxyConfig): Problem[] {
+  const { healthListener: health, metricsListener: metrics } = config;
+  const tcp = metrics !== undefined && "port" in metrics ? metrics : undefined;
+  return [
+    ...(health === undefined
+      ? []
+      : [
+          ...(isNear(health) ? [] : [publicHealth(health.address)]),
+          ...clashes(config, health, "healthListener"),
+        ]),
+    ...(tcp === undefined
+      ? []
+      : [
+          ...(isNear(tcp) || tcp.allow.length > 0 ? [] : [publicMetrics(tcp.address)]),
+          ...clashes(config, tcp, "metricsListener"),
+          ...(health !== undefined && clash(health, tcp)
+            ? [taken("metricsListener.port", tcp.port, "healthListener")]
+            : []),
+        ]),
+  ];
+}
+
+interface AddressAndPort {
+  readonly address: string;
+  readonly port: number;
+}
+
+function isNear({ address, anyAddress }: AddressAndPort & { readonly anyAddress: boolean }): boolean {
+  if (isWildcard(address)) return anyAddress;
+  const scope = ipv4Scope(address) ?? ipv6Scope(address);
+  return ["private", "loopback", "linkLocal"].some((one) => one === scope);
+}
+
+function clashes({ listeners }: ProxyConfig, own: AddressAndPort, path: string): Problem[] {
+  const at = listeners.findIndex((one) => clash(one, own));
+  return at === -1 ? [] : [taken(`${path}.port`, own.port, `listeners[${at}]`)];
+}
+
+const clash = (a: AddressAndPort, b: AddressAndPort): boolean =>
+  a.port === b.port && isIpv6(a.address) === isIpv6(b.address) && share(a.address, b.address);
+
+const share = (a: string, b: string): boolean =>
+  isWildcard(a) || isWildcard(b) || canonicalAddress(a) === canonicalAddress(b);
+
+const taken = (path: string, received: number, of: string): Problem =>
+  problem("config.port-conflict", path, `is already the port of ${of}`, {
+    received,
+    fix: "Choose another port.",
+  });
+
+const publicHealth = (received: string): Problem =>
+  problem("config.public-health-listener", "healthListener.address", "is not a private address", {
+    received,
+    allowed: "a loopback, private or link-local address; 0.0.0.0 or :: with `anyAddress: true`",
+  });
+
+const publicMetrics = (received: string): Problem =>
+  problem(
+    "config.public-metrics-listener",
+    "metricsListener.address",
+    "is not a private address, and `allow` is empty",
+    {
+      received,
+      allowed:
+        "a loopback, private or link-local address; any other with `allow`; 0.0.0.0 or :: with `anyAddress: true`",
+    },
+  );
