@@ -1,7 +1,6 @@
 import { CUT_REQUEST, readLogLine } from "../../src/host/diagnosis/logs/accessLogLine.js";
 import { readEntry } from "../../src/host/diagnosis/logs/logEntry.js";
-import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
-import { loggedQuery } from "../../src/runtime/logs/loggedQuery.js";
+import { combinedLine, errorLine, jsonLine, loggedQuery } from "../../src/runtime/logs/logFormat.js";
 import { FakeExchange, type FakeRequest } from "../../testkit/fakeExchange.js";
 import { cpuMs } from "../../testkit/growth.js";
 import fc from "../../testkit/property.js";

@@ -2,8 +2,8 @@ import { CUT_MARK, NO_RESPONSE, onePiece, refusalText } from "../../model/servin
 import type { RequestHead } from "../codec/request.js";
 import type { ErrorLevel, Exchange, LoggedExchange, RouteRuntime } from "../exchange/exchange.js";
 import { asItIs, NOT_SHOWN, type ShownClient, shownIn } from "./loggedClient.js";
-import { loggedQuery } from "./loggedQuery.js";
 import { requestIdOf } from "../dispatch/requestId.js";
+import type { RouteConfig } from "../../model/config/config.js";
 
 /**
  * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a
@@ -330,4 +330,16 @@ function writeClock(target: LogTimes, date: Date): void {
   target.local = `${day}/${MONTHS[date.getMonth()]}/${date.getFullYear()}:${time} ${zone}`;
   target.error = `${date.getFullYear()}/${pad2(date.getMonth() + 1)}/${day} ${time}`;
   target.iso = date.toISOString().slice(0, 19);
+}
+
+/** The queries of a request line or a URL as `logQuery` of the route shows them. */
+export function loggedQuery(text: string, how: RouteConfig["logQuery"] | undefined): string {
+  if (how === undefined || how === "whole") return text;
+  const at = text.indexOf("?");
+  if (at === -1) return text;
+  // A `Referer` may have a blank in its query, and a request line has its version behind the last one.
+  const version = text.lastIndexOf(" HTTP/");
+  const end = version > at ? version : text.length;
+  const shown = how === "none" ? "" : text.slice(at, end).replace(/=[^&;]*/g, "=*");
+  return text.slice(0, at) + shown + text.slice(end);
 }
