@@ -27,7 +27,8 @@ export const CHUNK_CASES: readonly RequestCase[] = [
     "Connection: close\r\n", "X-T: \xe4\r\nX-U: v\r\n",
   ]),
   ...rows("trailer", 400, (lines) => chunked(`3\r\nabc\r\n0\r\n${lines}\r\n`), [
-    "GET /sync/smuggled HTTP/1.1\r\nHost: sync.example\r\n", "abc\r\n", ": u\r\n", "X-T : u\r\n", " X-T: u\r\n",
+    "GET /sync/smuggled HTTP/1.1\r\nHost: sync.example\r\n", "abc\r\n", ": u\r\n", "X-T : u\r\n", "X(T: u\r\n",
+    " X-T: u\r\n",
     "\tX-T: u\r\n", "X-T: u\r\n folded\r\n", "X-T: u\n", "X-T: u\rX-U: v\r\n", "X-T: \0\r\n", "X-T: \x01\r\n",
     "\0\r\n", "\n",
   ]),

@@ -109,6 +109,7 @@ const LENGTHS: readonly RequestCase[] = [
     ["one behind a bare CR", "Content-Length: 3", "X: y\rContent-Length: 4"],
     ["one with a space before the colon", "Content-Length: 3", "Content-Length : 4"],
   ].map(([name, ...lines]) => ({ name: `two lengths, ${name}`, bytes: post(lines, "abc"), outcome: 400 })),
+  { name: "TE in HTTP/1.0", bytes: message("POST /synchttp/case HTTP/1.0", HOST_LINE, CHUNKED) + END, outcome: 400 },
   { name: "CL 0 and a request behind it", bytes: post(["Content-Length: 0"]) + SMUGGLED, outcome: "two" },
   { name: "CL and a request behind the body", bytes: post(["Content-Length: 3"], "abc") + SMUGGLED, outcome: "two" },
   { name: "CL longer than what comes", bytes: post(["Content-Length: 1000"], "abc"), outcome: "waits" },
