@@ -67,53 +67,6 @@ describe("the config", () => {
     expect(renderProxyConfig(files)).toEqual(meant.value);
   });
 
-  test("follows service 4.1, 4.2 and 4.5 in plain mode", () => {
-    const { listeners, virtualServers, upstreams } = renderProxyConfig(frontEnd({ mode: Mode.plain() }));
-    expect(listeners.map((l) => `${l.name} ${l.protocol} ${l.address} ${l.port}`)).toEqual([
-      "http http 0.0.0.0 80",
-    ]);
-    const [byDefault, application] = virtualServers;
-    expect(byDefault).toMatchObject({
-      name: "default",
-      serverNames: ["_"],
-      default: true,
-      versionTokens: true,
-    });
-    expect(application).toMatchObject({ serverNames: ["192.0.2.10"], default: false, versionTokens: false });
-    const routes = Object.fromEntries(application!.routes.map((r) => [r.name, r]));
-    const forwarded = { realIp: true, for: true, proto: false, host: "192.0.2.10" };
-    expect(routes).toMatchObject({
-      web: {
-        path: "/sync",
-        match: "prefix",
-        action: { upstream: "web", strip: "none", hostHeader: "client", forwarded },
-      },
-      webdav: { path: "/syncdav", match: "prefix", action: { upstream: "webdav", strip: "none", forwarded } },
-      fileServer: { path: "/synchttp", match: "segment", action: { strip: "raw", hostHeader: "upstream" } },
-      media: { path: "/syncmedia", match: "segment", action: { directory: "/srv/sync/media" } },
-      page: { path: "/", match: "exact", action: { directory: "/usr/share/portico/default" } },
-    });
-    expect(routes["fileServer"]!.action).toMatchObject({
-      forwarded: { realIp: false, for: false, proto: false },
-    });
-    expect(routes["fileServer"]!.action).not.toHaveProperty("forwarded.host");
-    for (const name of ["web", "webdav", "fileServer"]) {
-      expect(routes[name]).toMatchObject({
-        sendTimeoutMs: 36_000_000,
-        requestBodyBytesMax: 0,
-        requestBodyTimeoutMs: 60_000,
-      });
-    }
-    for (const upstream of upstreams) {
-      expect(upstream).toMatchObject({ connectTimeoutMs: 36e6, sendTimeoutMs: 36e6, readTimeoutMs: 36e6 });
-    }
-    expect(upstreams.map((u) => u.url)).toEqual([
-      "http://127.0.0.1:8000",
-      "http://127.0.0.1:8080",
-      "http://127.0.0.1:8082",
-    ]);
-  });
-
   test("logs everything to streams if the main logs are streams, and needs no log directory then", () => {
     const logs = { access: { stream: "stdout", format: "json" }, error: { stream: "stderr" } } as const;
     const made = frontEnd({ proxy: { logs } });
@@ -145,53 +98,6 @@ describe("the config", () => {
   test("a public health listener is refused", () => {
     const proxy = { healthListener: { address: "0.0.0.0", port: 9_180 } };
     expect(() => frontEnd({ proxy })).toThrow("config.public-health-listener");
-  });
-
-  test("has separate logs for web and WebDAV, and main logs for the rest", () => {
-    const { logs, virtualServers } = renderProxyConfig(frontEnd());
-    expect(logs).toEqual({
-      access: { path: "/var/log/portico/access.log", format: "combined" },
-      error: { path: "/var/log/portico/error.log" },
-      clientAddress: "full",
-    });
-    const own = virtualServers.flatMap((v) => v.routes).filter((r) => r.accessLog ?? r.errorLog);
-    expect(own.map((r) => [r.accessLog, r.errorLog])).toEqual(
-      ["web", "webdav"].map((name) => [
-        { path: `/var/log/portico/${name}.access.log`, format: "combined" },
-        { path: `/var/log/portico/${name}.error.log` },
-      ]),
-    );
-  });
-
-  test("follows service 4.3 and 4.4 in TLS mode, with IPv6 and a name", () => {
-    const { listeners, virtualServers } = renderProxyConfig(
-      frontEnd({ host: { address: "192.0.2.10", ipv6Address, publicName: "files.example.org" } }),
-    );
-    const tls = {
-      certificate: "/etc/portico/tls/cacert.pem",
-      key: "/etc/portico/tls/privkey.pem",
-      certificates: [],
-      dhparam: "/etc/portico/tls/dhparam2048.pem",
-      policy: "file-sync",
-    };
-    expect(listeners).toEqual([
-      { name: "http", address: "0.0.0.0", port: 80, protocol: "http", http2: true },
-      { name: "http6", address: "::", port: 80, protocol: "http", http2: true },
-      { name: "https", address: "0.0.0.0", port: 443, protocol: "https", http2: true, tls },
-      { name: "https6", address: "::", port: 443, protocol: "https", http2: true, tls },
-    ]);
-    expect(
-      virtualServers.map((v) => [v.name, v.serverNames, v.listeners, v.default, v.versionTokens]),
-    ).toEqual([
-      ["default", ["_"], ["http", "http6"], true, true],
-      ["redirect", ["files.example.org"], ["http", "http6"], false, false],
-      ["application", ["_"], ["https", "https6"], true, false],
-    ]);
-    const redirect = { type: "redirect", status: 301, scheme: "https", port: 443 };
-    expect(virtualServers[1]!.routes).toMatchObject([{ path: "/sync", match: "prefix", action: redirect }]);
-    const web = virtualServers[2]!.routes.find((r) => r.name === "web")!;
-    // Never `_`, though that is the server's name here.
-    expect(web.action).toMatchObject({ forwarded: { proto: true, host: "files.example.org" } });
   });
 
   test("takes the server name of an IPv6 host in canonical form", () => {
@@ -543,23 +449,6 @@ describe("the stack", () => {
   "tls_self_signed_cert.files_Proxy_Tls_Certificate_761A88BB",
 ]
 `);
-  });
-
-  test("has no TLS resources in plain mode, and the same ids otherwise", () => {
-    const plain = newStack();
-    frontEnd({ mode: Mode.plain() }, "files", plain);
-    const tls = newStack();
-    frontEnd({}, "files", tls);
-    expect(addresses(tls).filter((a) => !addresses(plain).includes(a))).toMatchInlineSnapshot(`
-     [
-       "local_file.files_Proxy_DhParameters_8ED80BB9",
-       "local_file.files_Proxy_Tls_CertificateFile_B86FEEA9",
-       "local_sensitive_file.files_Proxy_Tls_KeyFile_A69910DB",
-       "tls_private_key.files_Proxy_Tls_PrivateKey_01B6F875",
-       "tls_self_signed_cert.files_Proxy_Tls_Certificate_761A88BB",
-     ]
-    `);
-    expect(addresses(plain).filter((a) => !addresses(tls).includes(a))).toEqual([]);
   });
 
   test("writes these files to the host, with these modes", () => {
