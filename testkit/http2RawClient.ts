@@ -101,6 +101,14 @@ export class RawClient {
     this.send(Frame.HEADERS, END_HEADERS | flags, stream, hpack(all));
   }
 
+  /** Sends a head, DATA frames and trailers, the last of which ends the stream. */
+  whole(stream: number, { fields, data = [], trailers }: WholeRequest): void {
+    const rest = data.length + (trailers === undefined ? 0 : 1);
+    this.send(Frame.HEADERS, END_HEADERS | (rest === 0 ? END_STREAM : 0), stream, hpack(fields));
+    data.forEach((payload, i) => this.send(Frame.DATA, i === rest - 1 ? END_STREAM : 0, stream, payload));
+    if (trailers !== undefined) this.send(Frame.HEADERS, END_HEADERS | END_STREAM, stream, hpack(trailers));
+  }
+
   /** The first frame that matches, now or later; undefined if the connection closed without one. */
   async next(match: (frame: ReceivedFrame) => boolean, ms = 30_000): Promise<ReceivedFrame | undefined> {
     const found = (): ReceivedFrame | undefined => this.frames.find(match);
@@ -143,8 +151,18 @@ export class RawClient {
   }
 }
 
+type Fields = readonly (readonly [string, string])[];
+
+/** A request over HTTP/2; the stream ends with its last frame. */
+export interface WholeRequest {
+  readonly fields: Fields;
+  /** Payloads of DATA frames. */
+  readonly data?: readonly string[];
+  readonly trailers?: Fields;
+}
+
 /** The least a request may hold (RFC 9113, 8.3.1). */
-export const GET: readonly (readonly [string, string])[] = [
+export const GET: Fields = [
   [":method", "GET"],
   [":scheme", "https"],
   [":authority", "app.example"],
@@ -160,6 +178,22 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   head.writeUInt32BE(stream, 5);
   return Buffer.concat([head, body]);
 }
+
+export function uint32(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(4 * values.length);
+  values.forEach((value, i) => bytes.writeUInt32BE(value, 4 * i));
+  return bytes;
+}
+
+export const windowUpdate = (stream: number, increment: number): Buffer =>
+  frame(Frame.WINDOW_UPDATE, 0, stream, uint32(increment));
+
+/** RST_STREAM with CANCEL. */
+export const cancel = (stream: number): Buffer => frame(Frame.RST_STREAM, 0, stream, uint32(8));
+
+/** SETTINGS with one setting (RFC 9113, 6.5.2). */
+export const setting = (name: number, value: number): Buffer =>
+  frame(Frame.SETTINGS, 0, 0, Buffer.concat([Buffer.of(0, name), uint32(value)]));
 
 /** Literal fields without indexing and without Huffman coding (RFC 7541, 6.2.2): any octet can be sent. */
 export function hpack(fields: readonly (readonly [string, string])[]): Buffer {

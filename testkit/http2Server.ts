@@ -73,7 +73,7 @@ export async function startHttp2Server(options: Http2ServerOptions): Promise<Htt
       },
       {
         name: "application",
-        serverNames: ["app.example"],
+        serverNames: ["app.example", "sync.example"],
         listeners: ["https"],
         routes: [...Object.keys(options.actions ?? {}).map(placeholder(options)), ...(options.routes ?? [])],
       },

@@ -295,3 +295,10 @@ export function wholeMessages(bytes: Buffer, kind: MessageKind): { messages: Mes
   }
   return { messages, rest: bytes.length - at };
 }
+
+/** A head of these lines; the blank line is added. */
+export const headText = (...lines: readonly string[]): string => `${lines.join("\r\n")}\r\n\r\n`;
+
+/** A chunk of the chunked coding, and the last one (RFC 9112, 7.1). */
+export const chunk = (bytes: string): string => `${bytes.length.toString(16)}\r\n${bytes}\r\n`;
+export const LAST_CHUNK = "0\r\n\r\n";

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CHUNK_CASES } from "../../proof/hostile/cases/chunks.js";
-import { FRAMING_CASES } from "../../proof/hostile/cases/framing.js";
-import { HEAD_CASES } from "../../proof/hostile/cases/heads.js";
-import type { RequestCase } from "../../proof/hostile/cases/requestCase.js";
+import { CHUNK_CASES } from "../../testkit/cases/chunks.js";
+import { FRAMING_CASES } from "../../testkit/cases/framing.js";
+import { HEAD_CASES } from "../../testkit/cases/heads.js";
+import type { RequestCase } from "../../testkit/cases/requestCase.js";
 import { connectTo, exchange, RawUpstream, responding } from "../../testkit/peers.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness.js";
 
@@ -11,15 +11,12 @@ import { proxiedRoutes, startProxy, type TestProxy } from "../../testkit/harness
  * it reaches the upstream. A request is sent after it, to show that nothing after a refused message is read either.
  */
 const SMUGGLED = "GET /sync/smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
-const get = (fields: string): string => `GET /sync/ HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
-const post = (fields: string, body = ""): string =>
-  `POST /synchttp/x HTTP/1.1\r\nHost: a\r\n${fields}\r\n${body}`;
 
 const refused = (cases: readonly RequestCase[]) =>
   cases.flatMap(({ name, bytes, outcome }) =>
     typeof outcome === "number" ? [[name, bytes + SMUGGLED, outcome] as const] : [],
   );
-/** As in proof/hostile, where parsers read what comes of them at the upstream. */
+/** In proof/hostile, parsers read as well what comes of them at the upstream. */
 const HEADS = refused([...FRAMING_CASES, ...HEAD_CASES]);
 
 let upstream: RawUpstream;

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
+import { FLOODS } from "../../testkit/cases/floods.js";
 import { pass } from "../../testkit/clock.js";
 import {
   ACK,
@@ -13,6 +14,7 @@ import {
   hpack,
   describeFrame,
   RawClient,
+  cancel,
 } from "../../testkit/http2RawClient.js";
 import {
   ask,
@@ -145,7 +147,7 @@ describe("settings", () => {
     handler = () => void open++;
     for (let i = 0; i < 10; i++) client.request(1 + 2 * i, GET);
     await eventually(() => open === 10);
-    for (let i = 0; i < 10; i++) client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
+    for (let i = 0; i < 10; i++) client.socket.write(cancel(1 + 2 * i));
     handler = (exchange) => respond(exchange, 200);
     client.request(21, GET);
     expect(await client.outcome(21)).toBe("200");
@@ -214,6 +216,7 @@ describe("a request body", () => {
     for (const stream of [1, 3, 5, 7, 9]) sendBody(stream, 4 * MiB - 16_384);
     const end = await client.next((f) => f.type === Frame.GOAWAY);
     expect(end!.payload.readUInt32BE(4)).toBe(3);
+    expect(await server.errorLog()).toContain("DATA beyond the connection's window");
   });
 
   test("beyond what a worker lends ends its connection, and is lent again once that is closed", async () => {
@@ -469,7 +472,7 @@ describe("a response body", () => {
     handler = (exchange) => respond(exchange, 200, "ab");
     client.request(3, GET);
     expect(await client.outcome(3)).toBe("200");
-    client.send(Frame.RST_STREAM, 0, 1, Buffer.from([0, 0, 0, 8]));
+    client.socket.write(cancel(1));
     client.send(Frame.WINDOW_UPDATE, 0, 0, increment(100));
     const end = await client.next((f) => f.type === Frame.DATA && f.stream === 3);
     expect([end?.payload.toString(), end?.flags]).toEqual(["ab", END_STREAM]);
@@ -849,62 +852,19 @@ describe("floods", () => {
   const lines = async (): Promise<number> =>
     (await server.errorLog()).split("\n").filter((l) => l.includes("HTTP/2 connection closed")).length;
 
-  const FLOODS: readonly (readonly [string, (i: number) => void])[] = [
-    [
-      "of resets",
-      (i) => {
-        client.request(1 + 2 * i, GET);
-        client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
-      },
-    ],
-    [
-      "of streams that provoke resets",
-      (i) => {
-        client.request(1 + 2 * i, GET);
-        client.send(Frame.WINDOW_UPDATE, 0, 1 + 2 * i, Buffer.alloc(4));
-      },
-    ],
-    ["of malformed heads", (i) => client.request(1 + 2 * i, [...GET, ["connection", "x"]])],
-    [
-      "of empty DATA frames",
-      (i) => {
-        if (i === 0) put(1);
-        client.send(Frame.DATA, 0, 1, "");
-      },
-    ],
-    [
-      "of DATA frames with nothing but padding",
-      (i) => {
-        if (i === 0) put(1);
-        client.send(Frame.DATA, 8, 1, "\x03\0\0\0");
-      },
-    ],
-    [
-      "of CONTINUATION frames",
-      (i) => {
-        if (i === 0) client.send(Frame.HEADERS, END_STREAM, 1, hpack(GET));
-        client.send(Frame.CONTINUATION, 0, 1, hpack([["x-a", "x"]]));
-      },
-    ],
-    [
-      "of empty CONTINUATION frames",
-      (i) => {
-        if (i === 0) client.send(Frame.HEADERS, END_STREAM, 1, hpack(GET));
-        client.send(Frame.CONTINUATION, 0, 1, "");
-      },
-    ],
-  ];
-
-  test.each(FLOODS)("%s end the connection, with one line in the error log", async (_what, send) => {
+  test.each(FLOODS)("$name: one line in the error log, and another client is served", async (flood) => {
     handler = () => undefined;
     const before = await lines();
-    for (let i = 0; i < 3_000 && !client.closed; i++) {
-      if (!client.socket.destroyed) send(i);
-      if (i % 10 === 9) await later(0);
+    if (flood.first !== undefined) client.socket.write(flood.first);
+    for (let i = 0; !client.closed && !client.socket.destroyed; i++) {
+      if (!client.socket.write(flood.round(i)))
+        await Promise.race([once(client.socket, "drain"), client.whenClosed()]);
+      await later(0);
     }
     await client.whenClosed();
     await eventually(() => server.connections.size === 0);
     expect(await lines()).toBe(before + 1);
+    expect(await server.errorLog()).toContain(flood.complaint);
     const session = connectHttp2(server.port);
     handler = (exchange) => respond(exchange, 200);
     expect((await ask(session, {})).status).toBe(200);
@@ -926,11 +886,7 @@ describe("floods", () => {
       2 * 3 * 20,
       // Beyond half of them requests wait, and four of those count as one.
       3 * 20 + 1 + 4 * 3 * 20,
-      (i) =>
-        Buffer.concat([
-          heads(3 + 2 * i, END_STREAM),
-          frame(Frame.RST_STREAM, 0, 3 + 2 * i, Buffer.from([0, 0, 0, 8])),
-        ]),
+      (i) => Buffer.concat([heads(3 + 2 * i, END_STREAM), cancel(3 + 2 * i)]),
     ],
     ["PING frames", 1_000, 1_001, () => frame(Frame.PING, 0, 0, Buffer.alloc(8))],
     ["SETTINGS frames", 1_000, 1_001, () => frame(Frame.SETTINGS, 0, 0, "")],
@@ -982,7 +938,7 @@ describe("floods", () => {
     client.send(Frame.DATA, 0, 1, body.subarray(0, 10_000));
     for (let i = 1; i <= 400; i++) {
       client.request(1 + 2 * i, GET);
-      client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
+      client.socket.write(cancel(1 + 2 * i));
     }
     const end = await client.next(({ type }) => type === Frame.GOAWAY);
     expect(describeFrame(end!)).toBe("GOAWAY ENHANCE_YOUR_CALM");
@@ -1008,10 +964,7 @@ describe("floods", () => {
     };
     const resets = 250;
     const burst = Array.from({ length: resets }, (_, i) =>
-      Buffer.concat([
-        heads(1 + 2 * i, END_STREAM),
-        frame(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8])),
-      ]),
+      Buffer.concat([heads(1 + 2 * i, END_STREAM), cancel(1 + 2 * i)]),
     );
     const stream = 1 + 2 * resets;
     client.socket.write(Buffer.concat(burst));
@@ -1038,7 +991,7 @@ describe("floods", () => {
     for (let i = 0; i < 300; i++) {
       client.request(1 + 4 * i, quick);
       client.request(3 + 4 * i, GET);
-      client.send(Frame.RST_STREAM, 0, 3 + 4 * i, Buffer.from([0, 0, 0, 8]));
+      client.socket.write(cancel(3 + 4 * i));
       if (i % 5 === 4)
         await client.next(({ stream, type }) => stream === 1 + 4 * i && type === Frame.HEADERS);
     }

@@ -10,6 +10,7 @@ import {
   hpack,
   RawClient,
   type ReceivedFrame,
+  uint32,
 } from "../../testkit/http2RawClient.js";
 import { type Http2Server, respond, startHttp2Server } from "../../testkit/http2Server.js";
 import { randomBody, seeded, type Random } from "../../testkit/random.js";
@@ -50,11 +51,6 @@ function send(exchange: Exchange, bytes: number): void {
   pump();
 }
 
-const uint32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-};
 const fields = (method: string, path: string): Buffer =>
   hpack(
     GET.map(

@@ -11,6 +11,10 @@ import {
   PREFACE,
   PRIORITY,
   RawClient,
+  cancel,
+  setting,
+  uint32,
+  windowUpdate,
 } from "../../testkit/http2RawClient.js";
 import { type Http2Server, KeepingSink, respond, startHttp2Server } from "../../testkit/http2Server.js";
 import { randomBody } from "../../testkit/random.js";
@@ -71,41 +75,34 @@ const malformed = (stream: number): Buffer =>
   frame(Frame.HEADERS, END_HEADERS | END_STREAM, stream, hpack([...GET, ["connection", "x"]]));
 const trailers = (stream: number, name: string, flags = END_STREAM): Buffer =>
   frame(Frame.HEADERS, END_HEADERS | flags, stream, hpack([[name, "1"]]));
-const setting = (name: number, value: number): Buffer => {
-  const payload = Buffer.alloc(6);
-  payload.writeUInt16BE(name);
-  payload.writeUInt32BE(value, 2);
-  return frame(Frame.SETTINGS, 0, 0, payload);
-};
-const update = (stream: number, increment: number): Buffer => {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(increment);
-  return frame(Frame.WINDOW_UPDATE, 0, stream, payload);
-};
-const priority = (stream: number, dependency: number, length = 5): Buffer => {
-  const payload = Buffer.alloc(Math.max(length, 4));
-  payload.writeUInt32BE(dependency);
-  return frame(Frame.PRIORITY, 0, stream, payload.subarray(0, length));
-};
+const priority = (stream: number, dependency: number, length = 5): Buffer =>
+  frame(Frame.PRIORITY, 0, stream, uint32(dependency, 0).subarray(0, length));
 /** A head with padding or a priority before its block. */
 const dressed = (flags: number, before: Buffer, after = Buffer.alloc(0), of = block("GET")): Buffer =>
   frame(Frame.HEADERS, END_HEADERS | END_STREAM | flags, 1, Buffer.concat([before, of, after]));
-const depends = (on: number): Buffer => {
-  const bytes = Buffer.alloc(5);
-  bytes.writeUInt32BE(on);
-  return bytes;
-};
+const depends = (on: number): Buffer => uint32(on, 0).subarray(0, 5);
 const NONE = Buffer.alloc(0);
 
-type Row = readonly [what: string, frames: readonly Buffer[], said: readonly string[]];
+/** With the reason in the error log, if the connection ends. */
+type Row = readonly [what: string, frames: readonly Buffer[], said: readonly string[], reason?: string];
 const PROTOCOL = ["GOAWAY PROTOCOL_ERROR"];
 const SIZE = ["GOAWAY FRAME_SIZE_ERROR"];
 const FLOW = ["GOAWAY FLOW_CONTROL_ERROR"];
 
 const DATA: readonly Row[] = [
-  ["on stream 0", [frame(Frame.DATA, 0, 0, "x")], PROTOCOL],
-  ["on an idle stream", [get(1), frame(Frame.DATA, 0, 3, "x")], ["200 1", ...PROTOCOL]],
-  ["on a stream of ours", [get(3), frame(Frame.DATA, 0, 2, "x")], ["200 3", ...PROTOCOL]],
+  ["on stream 0", [frame(Frame.DATA, 0, 0, "x")], PROTOCOL, "DATA on stream 0"],
+  [
+    "on an idle stream",
+    [get(1), frame(Frame.DATA, 0, 3, "x")],
+    ["200 1", ...PROTOCOL],
+    "DATA on an idle stream",
+  ],
+  [
+    "on a stream of ours",
+    [get(3), frame(Frame.DATA, 0, 2, "x")],
+    ["200 3", ...PROTOCOL],
+    "DATA on an idle stream",
+  ],
   ["on a closed stream", [get(1), frame(Frame.DATA, 0, 1, "x")], ["200 1", "RST STREAM_CLOSED 1"]],
   [
     "on a closed stream, again",
@@ -118,14 +115,31 @@ const DATA: readonly Row[] = [
     ["RST STREAM_CLOSED 1"],
   ],
   ["on a stream that was reset", [malformed(1), frame(Frame.DATA, 0, 1, "x")], ["RST PROTOCOL_ERROR 1"]],
+  [
+    "without its pad length",
+    [head(1, "PUT"), frame(Frame.DATA, PADDED, 1, "")],
+    SIZE,
+    "padded DATA frame without a pad length",
+  ],
+  [
+    "with more padding than payload",
+    [head(1, "PUT"), frame(Frame.DATA, PADDED, 1, "\x02x")],
+    PROTOCOL,
+    "DATA frame with more padding than payload",
+  ],
   ["that ends a request", [head(1, "PUT"), frame(Frame.DATA, END_STREAM, 1, "x")], ["200 1"]],
 ];
 
 const HEADERS: readonly Row[] = [
-  ["on stream 0", [get(0)], PROTOCOL],
-  ["on a stream of ours", [get(2)], PROTOCOL],
-  ["on a stream below the last", [get(5), get(3)], ["200 5", ...PROTOCOL]],
-  ["on a closed stream", [get(1), get(1)], ["200 1", "GOAWAY STREAM_CLOSED"]],
+  ["on stream 0", [get(0)], PROTOCOL, "HEADERS on a stream that is not a client's"],
+  ["on a stream of ours", [get(2)], PROTOCOL, "HEADERS on a stream that is not a client's"],
+  [
+    "on a stream below the last",
+    [get(5), get(3)],
+    ["200 5", ...PROTOCOL],
+    "HEADERS on a lower stream than before",
+  ],
+  ["on a closed stream", [get(1), get(1)], ["200 1", "GOAWAY STREAM_CLOSED"], "HEADERS on a closed stream"],
   ["on a stream that was reset", [malformed(1), get(1), get(3)], ["RST PROTOCOL_ERROR 1", "200 3"]],
   [
     "on a stream that was refused, as it was one too many",
@@ -144,11 +158,28 @@ const HEADERS: readonly Row[] = [
   ],
   ["of padding alone", [dressed(PADDED, Buffer.of(2), Buffer.alloc(2), NONE)], ["RST PROTOCOL_ERROR 1"]],
   ["of a pad length alone", [dressed(PADDED, Buffer.of(0), NONE, NONE)], ["RST PROTOCOL_ERROR 1"]],
-  ["with more padding than payload", [dressed(PADDED, Buffer.of(3), Buffer.alloc(2), NONE)], PROTOCOL],
-  ["without the pad length", [dressed(PADDED, NONE, NONE, NONE)], SIZE],
+  [
+    "with more padding than payload",
+    [dressed(PADDED, Buffer.of(3), Buffer.alloc(2), NONE)],
+    PROTOCOL,
+    "HEADERS with more padding than payload",
+  ],
+  ["without the pad length", [dressed(PADDED, NONE, NONE, NONE)], SIZE, "HEADERS of wrong length"],
+  [
+    "of a block that is none",
+    [frame(Frame.HEADERS, END_HEADERS, 1, "\x80")],
+    ["GOAWAY COMPRESSION_ERROR"],
+    "invalid field block: index 0",
+  ],
+  [
+    "of too many frames",
+    [frame(Frame.HEADERS, END_STREAM, 1, ""), ...Array<Buffer>(32).fill(frame(Frame.CONTINUATION, 0, 1, ""))],
+    ["GOAWAY ENHANCE_YOUR_CALM"],
+    "field block is too long",
+  ],
   ["with priority", [dressed(PRIORITY, depends(0))], ["200 1"]],
   ["of a priority alone", [dressed(PRIORITY, depends(0), NONE, NONE)], ["RST PROTOCOL_ERROR 1"]],
-  ["with half a priority", [dressed(PRIORITY, Buffer.alloc(4), NONE, NONE)], SIZE],
+  ["with half a priority", [dressed(PRIORITY, Buffer.alloc(4), NONE, NONE)], SIZE, "HEADERS of wrong length"],
   ["that depend on another stream", [dressed(PRIORITY, depends(3))], ["200 1"]],
   ["that depend on themselves", [dressed(PRIORITY, depends(1))], ["RST PROTOCOL_ERROR 1"]],
   ["that depend on themselves alone", [dressed(PRIORITY, depends(0x8000_0001))], ["RST PROTOCOL_ERROR 1"]],
@@ -202,33 +233,71 @@ const TRAILERS: readonly Row[] = [
 
 const OTHERS: readonly Row[] = [
   ["PRIORITY", [priority(1, 0), get(3), priority(3, 1), priority(5, 0x8000_0001)], ["200 3"]],
-  ["PRIORITY on stream 0", [priority(0, 1)], PROTOCOL],
-  ["PRIORITY of 4 bytes", [priority(1, 0, 4)], SIZE],
-  ["PRIORITY of 6 bytes", [priority(1, 0, 6)], SIZE],
+  ["PRIORITY on stream 0", [priority(0, 1)], PROTOCOL, "PRIORITY on stream 0"],
+  ["PRIORITY of 4 bytes", [priority(1, 0, 4)], SIZE, "invalid PRIORITY"],
+  ["PRIORITY of 6 bytes", [priority(1, 0, 6)], SIZE, "invalid PRIORITY"],
   ["PRIORITY of 4 bytes on an open stream", [head(1, "HOLD"), priority(1, 0, 4)], ["RST FRAME_SIZE_ERROR 1"]],
-  ["PRIORITY of a stream on itself", [priority(3, 3)], PROTOCOL],
+  ["PRIORITY of a stream on itself", [priority(3, 3)], PROTOCOL, "invalid PRIORITY"],
   ["PRIORITY of an open stream on itself", [head(1, "HOLD"), priority(1, 1)], ["RST PROTOCOL_ERROR 1"]],
   ["RST_STREAM", [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0\x08"), get(3)], ["200 3"]],
   ["RST_STREAM on a closed stream", [get(1), frame(Frame.RST_STREAM, 0, 1, "\0\0\0\x08")], ["200 1"]],
-  ["RST_STREAM on stream 0", [frame(Frame.RST_STREAM, 0, 0, "\0\0\0\x08")], PROTOCOL],
-  ["RST_STREAM on an idle stream", [frame(Frame.RST_STREAM, 0, 1, "\0\0\0\x08")], PROTOCOL],
-  ["RST_STREAM of 3 bytes", [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0")], SIZE],
-  ["RST_STREAM of 5 bytes", [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0\0\0")], SIZE],
-  ["SETTINGS on a stream", [frame(Frame.SETTINGS, 0, 1, "")], PROTOCOL],
+  [
+    "RST_STREAM on stream 0",
+    [frame(Frame.RST_STREAM, 0, 0, "\0\0\0\x08")],
+    PROTOCOL,
+    "RST_STREAM on an idle stream",
+  ],
+  [
+    "RST_STREAM on an idle stream",
+    [frame(Frame.RST_STREAM, 0, 1, "\0\0\0\x08")],
+    PROTOCOL,
+    "RST_STREAM on an idle stream",
+  ],
+  [
+    "RST_STREAM of 3 bytes",
+    [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0")],
+    SIZE,
+    "RST_STREAM of wrong length",
+  ],
+  [
+    "RST_STREAM of 5 bytes",
+    [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0\0\0")],
+    SIZE,
+    "RST_STREAM of wrong length",
+  ],
+  ["SETTINGS on a stream", [frame(Frame.SETTINGS, 0, 1, "")], PROTOCOL, "SETTINGS on a stream"],
   ["SETTINGS with ACK", [frame(Frame.SETTINGS, ACK, 0, "")], []],
-  ["SETTINGS with ACK and payload", [frame(Frame.SETTINGS, ACK, 0, "\0\x01\0\0\0\0")], SIZE],
-  ["SETTINGS of 5 bytes", [frame(Frame.SETTINGS, 0, 0, "\0\x01\0\0\0")], SIZE],
-  ["PUSH_PROMISE", [frame(Frame.PUSH_PROMISE, END_HEADERS, 1, "\0\0\0\x02")], PROTOCOL],
-  ["PING on a stream", [frame(Frame.PING, 0, 1, "12345678")], PROTOCOL],
-  ["PING of 7 bytes", [frame(Frame.PING, 0, 0, "1234567")], SIZE],
-  ["PING of 9 bytes", [frame(Frame.PING, 0, 0, "123456789")], SIZE],
+  [
+    "SETTINGS with ACK and payload",
+    [frame(Frame.SETTINGS, ACK, 0, "\0\x01\0\0\0\0")],
+    SIZE,
+    "SETTINGS with ACK of wrong length",
+  ],
+  ["SETTINGS of 5 bytes", [frame(Frame.SETTINGS, 0, 0, "\0\x01\0\0\0")], SIZE, "SETTINGS of odd length"],
+  ["SETTINGS that are neither 0 nor 1", [setting(2, 2)], PROTOCOL, "setting is neither 0 nor 1"],
+  [
+    "SETTINGS of a frame size out of range",
+    [setting(5, 16_383)],
+    PROTOCOL,
+    "maximum frame size out of range",
+  ],
+  ["a frame of 16,385 bytes", [frame(Frame.PING, 0, 0, "x".repeat(16_385))], SIZE, "frame too long"],
+  ["PUSH_PROMISE", [frame(Frame.PUSH_PROMISE, END_HEADERS, 1, "\0\0\0\x02")], PROTOCOL, "PUSH_PROMISE"],
+  ["PING on a stream", [frame(Frame.PING, 0, 1, "12345678")], PROTOCOL, "PING on a stream"],
+  ["PING of 7 bytes", [frame(Frame.PING, 0, 0, "1234567")], SIZE, "PING of wrong length"],
+  ["PING of 9 bytes", [frame(Frame.PING, 0, 0, "123456789")], SIZE, "PING of wrong length"],
   ["PING with ACK", [frame(Frame.PING, ACK, 0, "12345678")], []],
   ["GOAWAY", [frame(Frame.GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0"), get(1)], ["200 1"]],
   ["GOAWAY with a reason", [frame(Frame.GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0why")], []],
-  ["GOAWAY of 7 bytes", [frame(Frame.GOAWAY, 0, 0, "\0\0\0\0\0\0\0")], SIZE],
-  ["GOAWAY on a stream", [frame(Frame.GOAWAY, 0, 1, "\0\0\0\0\0\0\0\0")], PROTOCOL],
+  ["GOAWAY of 7 bytes", [frame(Frame.GOAWAY, 0, 0, "\0\0\0\0\0\0\0")], SIZE, "GOAWAY of wrong length"],
+  ["GOAWAY on a stream", [frame(Frame.GOAWAY, 0, 1, "\0\0\0\0\0\0\0\0")], PROTOCOL, "GOAWAY on a stream"],
   ["a frame of no known type", [frame(200, 0xff, 9, "x"), get(1)], ["200 1"]],
-  ["CONTINUATION without HEADERS", [frame(Frame.CONTINUATION, END_HEADERS, 1, block("GET"))], PROTOCOL],
+  [
+    "CONTINUATION without HEADERS",
+    [frame(Frame.CONTINUATION, END_HEADERS, 1, block("GET"))],
+    PROTOCOL,
+    "CONTINUATION without HEADERS",
+  ],
   ...["PING", "DATA", "CONTINUATION of another stream", "a frame of no known type", "HEADERS"].map(
     (what, i): Row => [
       `${what} in the middle of a head`,
@@ -243,31 +312,60 @@ const OTHERS: readonly Row[] = [
         ][i]!,
       ],
       PROTOCOL,
+      "frame in the middle of a field block",
     ],
   ),
 ];
 
 const MOST = 0x7fff_ffff;
 const WINDOWS: readonly Row[] = [
-  ["WINDOW_UPDATE of 3 bytes", [frame(Frame.WINDOW_UPDATE, 0, 0, "\0\0\x01")], SIZE],
-  ["WINDOW_UPDATE of 5 bytes", [frame(Frame.WINDOW_UPDATE, 0, 0, "\0\0\0\x01\0")], SIZE],
-  ["WINDOW_UPDATE of 0", [update(0, 0)], PROTOCOL],
-  ["WINDOW_UPDATE of 0 on a stream", [head(1, "HOLD"), update(1, 0)], ["RST PROTOCOL_ERROR 1"]],
-  ["WINDOW_UPDATE of 0 but for the reserved bit", [update(0, 0x8000_0000)], PROTOCOL],
+  [
+    "WINDOW_UPDATE of 3 bytes",
+    [frame(Frame.WINDOW_UPDATE, 0, 0, "\0\0\x01")],
+    SIZE,
+    "WINDOW_UPDATE of wrong length",
+  ],
+  [
+    "WINDOW_UPDATE of 5 bytes",
+    [frame(Frame.WINDOW_UPDATE, 0, 0, "\0\0\0\x01\0")],
+    SIZE,
+    "WINDOW_UPDATE of wrong length",
+  ],
+  ["WINDOW_UPDATE of 0", [windowUpdate(0, 0)], PROTOCOL, "WINDOW_UPDATE of 0"],
+  ["WINDOW_UPDATE of 0 on a stream", [head(1, "HOLD"), windowUpdate(1, 0)], ["RST PROTOCOL_ERROR 1"]],
+  [
+    "WINDOW_UPDATE of 0 but for the reserved bit",
+    [windowUpdate(0, 0x8000_0000)],
+    PROTOCOL,
+    "WINDOW_UPDATE of 0",
+  ],
   [
     "WINDOW_UPDATE with the reserved bit",
-    [head(1, "HOLD"), update(0, 0x8000_0001), update(1, 0x8000_0001)],
+    [head(1, "HOLD"), windowUpdate(0, 0x8000_0001), windowUpdate(1, 0x8000_0001)],
     [],
   ],
-  ["WINDOW_UPDATE on an idle stream", [update(1, 1)], PROTOCOL],
-  ["WINDOW_UPDATE on a closed stream", [get(1), update(1, 1), update(1, 0)], ["200 1"]],
-  ["the largest window", [update(0, MOST - 65_535)], []],
-  ["a larger one", [update(0, MOST - 65_534)], FLOW],
-  ["the largest window of a stream", [head(1, "HOLD"), update(1, MOST - 65_535)], []],
-  ["a larger one of a stream", [head(1, "HOLD"), update(1, MOST - 65_534)], ["RST FLOW_CONTROL_ERROR 1"]],
-  ["the largest window by SETTINGS", [head(1, "HOLD"), update(1, 1), setting(4, MOST - 1)], []],
-  ["a larger one by SETTINGS", [head(1, "HOLD"), update(1, 1), setting(4, MOST)], FLOW],
+  ["WINDOW_UPDATE on an idle stream", [windowUpdate(1, 1)], PROTOCOL, "WINDOW_UPDATE on an idle stream"],
+  ["WINDOW_UPDATE on a closed stream", [get(1), windowUpdate(1, 1), windowUpdate(1, 0)], ["200 1"]],
+  ["the largest window", [windowUpdate(0, MOST - 65_535)], []],
+  ["a larger one", [windowUpdate(0, MOST - 65_534)], FLOW, "window too large"],
+  ["the largest window of a stream", [head(1, "HOLD"), windowUpdate(1, MOST - 65_535)], []],
+  [
+    "a larger one of a stream",
+    [head(1, "HOLD"), windowUpdate(1, MOST - 65_534)],
+    ["RST FLOW_CONTROL_ERROR 1"],
+  ],
+  ["the largest window by SETTINGS", [head(1, "HOLD"), windowUpdate(1, 1), setting(4, MOST - 1)], []],
+  ["an initial window of 2^31 by SETTINGS", [setting(4, 0x8000_0000)], FLOW, "initial window too large"],
+  [
+    "a larger one by SETTINGS",
+    [head(1, "HOLD"), windowUpdate(1, 1), setting(4, MOST)],
+    FLOW,
+    "window too large",
+  ],
 ];
+
+const reasonIn = (log: string): string | undefined =>
+  /connection closed: (?:client sent )?(.*), client: 127/.exec(log)?.[1];
 
 describe.each<[string, readonly Row[]]>([
   ["DATA", DATA],
@@ -276,8 +374,11 @@ describe.each<[string, readonly Row[]]>([
   ["other frames", OTHERS],
   ["windows", WINDOWS],
 ])("%s", (_, rows) => {
-  test.each(rows)("%s", async (_what, frames, expected) => {
+  test.each(rows)("%s", async (...row) => {
+    const [, frames, expected, reason] = row as unknown as Row;
+    const before = (await server.errorLog()).length;
     expect(await said(SETTINGS, ...frames)).toEqual(expected);
+    expect(reasonIn((await server.errorLog()).slice(before))).toBe(reason);
   });
 });
 
@@ -342,7 +443,7 @@ test("a body that is too long gets 413, even if all of it came while its request
   const fields = hpack(GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value]));
   for (let stream = 1; stream < 9; stream += 2) {
     client.send(Frame.HEADERS, END_HEADERS, stream, fields);
-    client.send(Frame.RST_STREAM, 0, stream, Buffer.of(0, 0, 0, 8));
+    client.socket.write(cancel(stream));
   }
   client.send(Frame.HEADERS, END_HEADERS, 9, fields);
   client.send(Frame.DATA, END_STREAM, 9, randomBody(1_001));
@@ -403,6 +504,15 @@ test.each([
   ["an acknowledgement", frame(Frame.SETTINGS, ACK, 0, "")],
 ])("%s in place of the first SETTINGS ends the connection", async (_what, first) => {
   expect(await said(first)).toEqual(PROTOCOL);
+  expect(await server.errorLog()).toContain("closed: client sent no SETTINGS frame at the start, ");
+});
+
+test("another preface ends the connection", async () => {
+  const client = await RawClient.connect(server.port, false);
+  client.socket.write(String(PREFACE).replace("SM", "SN"));
+  await client.next((f) => f.type === Frame.GOAWAY);
+  client.destroy();
+  expect(await server.errorLog()).toContain("closed: invalid connection preface, ");
 });
 
 test("SETTINGS and PING are acknowledged, each once", async () => {
@@ -425,12 +535,12 @@ test.each<[what: string, frames: () => Buffer[], said: readonly string[]]>([
   ["six frames of many settings", () => Array<Buffer>(6).fill(ALL_SETTINGS), ["GOAWAY ENHANCE_YOUR_CALM"]],
   [
     "200,000 window updates of 256 bytes",
-    () => [Buffer.concat(Array<Buffer>(200_000).fill(update(0, 256)))],
+    () => [Buffer.concat(Array<Buffer>(200_000).fill(windowUpdate(0, 256)))],
     [],
   ],
   [
     "200,000 of 255 bytes",
-    () => [Buffer.concat(Array<Buffer>(200_000).fill(update(0, 255)))],
+    () => [Buffer.concat(Array<Buffer>(200_000).fill(windowUpdate(0, 255)))],
     ["GOAWAY ENHANCE_YOUR_CALM"],
   ],
 ])("%s", async (_what, frames, expected) => {

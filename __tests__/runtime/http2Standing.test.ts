@@ -9,6 +9,9 @@ import {
   hpack,
   PADDED,
   RawClient,
+  cancel,
+  uint32,
+  windowUpdate,
 } from "../../testkit/http2RawClient.js";
 import { type Http2Server, KeepingSink, respond, startHttp2Server } from "../../testkit/http2Server.js";
 
@@ -42,18 +45,10 @@ const actions: Parameters<typeof startHttp2Server>[0]["actions"] = {
 const PRIORITY_UPDATE = 0x10;
 const UNKNOWN = 0x42;
 const put = hpack(GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value] as const));
-const uint32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-};
 const priority = (dependency: number): Buffer => Buffer.concat([uint32(dependency), Buffer.of(1)]);
 const headers = (stream: number, block: Buffer, flags = 0): Buffer =>
   frame(Frame.HEADERS, END_HEADERS | flags, stream, block);
 const data = (stream: number, bytes: string, flags = 0): Buffer => frame(Frame.DATA, flags, stream, bytes);
-const cancel = (stream: number): Buffer => frame(Frame.RST_STREAM, 0, stream, uint32(8));
-const update = (stream: number, increment: number): Buffer =>
-  frame(Frame.WINDOW_UPDATE, 0, stream, uint32(increment));
 
 /** The upload that runs all the time, and what came before the frame in question. */
 const RUNNING = 1;
@@ -200,10 +195,10 @@ const FRAMES: Readonly<Record<string, Row>> = {
   },
   RST_STREAM: { on: cancel, ...LATE },
   "RST_STREAM of 3 bytes": { on: (id) => frame(Frame.RST_STREAM, 0, id, "\0\0\0"), ...everywhere(SIZE) },
-  WINDOW_UPDATE: { on: (id) => update(id, 65_535), ...LATE },
-  "WINDOW_UPDATE of 0": { on: (id) => update(id, 0), ...LATE },
+  WINDOW_UPDATE: { on: (id) => windowUpdate(id, 65_535), ...LATE },
+  "WINDOW_UPDATE of 0": { on: (id) => windowUpdate(id, 0), ...LATE },
   "more WINDOW_UPDATE than a window can hold": {
-    on: (id) => Buffer.concat([update(id, 0x7fff_ffff), update(id, 0x7fff_ffff)]),
+    on: (id) => Buffer.concat([windowUpdate(id, 0x7fff_ffff), windowUpdate(id, 0x7fff_ffff)]),
     ...LATE,
   },
   PRIORITY_UPDATE: {
@@ -292,7 +287,7 @@ describe("behind the last GOAWAY", () => {
     ["DATA of a few bytes", data(LATER, "x")],
     ["ends of bodies", data(LATER, "", END_STREAM)],
     ["RST_STREAM", cancel(LATER)],
-    ["WINDOW_UPDATE", update(LATER, 65_535)],
+    ["WINDOW_UPDATE", windowUpdate(LATER, 65_535)],
     ["PRIORITY", frame(Frame.PRIORITY, 0, LATER, priority(LATER))],
     ["frames of no known type", frame(UNKNOWN, 0, LATER, "")],
   ];
@@ -334,7 +329,7 @@ describe("streams that were refused because they were too many", () => {
 
 test("resets are remembered behind any number of streams that end", async () => {
   const others = Array.from({ length: 2_000 }, (_, i) => headers(LATER + 2 * i, hpack(GET), END_STREAM));
-  const late = [headers(RESET, hpack([["x", "1"]]), END_STREAM), data(RESET, "x"), update(RESET, 0)];
+  const late = [headers(RESET, hpack([["x", "1"]]), END_STREAM), data(RESET, "x"), windowUpdate(RESET, 0)];
   expect(new Set(await said("open", ...others, ...late))).toEqual(
     new Set(Array.from({ length: 2_000 }, (_, i) => `200 ${LATER + 2 * i}`)),
   );

@@ -114,7 +114,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/cli": [".", "commands", "program.ts", "main.ts"],
   build: [".", "docs"],
   demo: ["upstreams", "."],
-  testkit: [".", "load"],
+  testkit: [".", "cases", "load"],
   proof: [
     "applicationSettings",
     "diagnosis",

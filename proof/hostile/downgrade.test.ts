@@ -1,5 +1,5 @@
-import { END_HEADERS, END_STREAM, Frame, hpack, type RawClient } from "../../testkit/http2RawClient.js";
-import { HTTP2_CASES, type Http2Case } from "./cases/http2.js";
+import { END_STREAM, Frame, type RawClient } from "../../testkit/http2RawClient.js";
+import { HTTP2_CASES } from "../../testkit/cases/http2.js";
 import { connectFrames } from "../wire/client.js";
 import { disagreements, READERS } from "../wire/readers.js";
 import { type Stage, startStage } from "../wire/stage.js";
@@ -17,7 +17,7 @@ test.each(HTTP2_CASES)("$name", async (row) => {
   upstream.forget();
   const client = await connectFrames(tls.ports.https);
   try {
-    send(client, row);
+    client.whole(1, row);
     expect(await client.outcome(1)).toBe(row.outcome);
     // The canary: a stream of the same connection, and a request of another that may reuse the upstream's.
     client.request(3, [
@@ -39,15 +39,6 @@ test.each(HTTP2_CASES)("$name", async (row) => {
   if (row.outcome === "200") expect(others[0]!.body).toBe((row.data ?? []).join(""));
   for (const { fields } of requests) expect(fields.join("\n").toLowerCase()).not.toContain("injected");
 });
-
-function send(client: RawClient, { fields, data, trailers }: Http2Case): void {
-  client.send(Frame.HEADERS, END_HEADERS | (data === undefined ? END_STREAM : 0), 1, hpack(fields));
-  data?.forEach((payload, i) => {
-    const last = i === data.length - 1 && trailers === undefined;
-    client.send(Frame.DATA, last ? END_STREAM : 0, 1, payload);
-  });
-  if (trailers !== undefined) client.send(Frame.HEADERS, END_HEADERS | END_STREAM, 1, hpack(trailers));
-}
 
 /** Body of a response on a stream, when it has ended. */
 async function body(client: RawClient, stream: number): Promise<string> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../../testkit/http2Server.js";
 import { Frame, type RawClient } from "../../testkit/http2RawClient.js";
-import { type Flood, FLOODS } from "./cases/floods.js";
+import { type Flood, FLOODS } from "../../testkit/cases/floods.js";
 import { connectFrames, connectSession } from "../wire/client.js";
 import { type Stage, startStage, watchMemory } from "../wire/stage.js";
 import { echo } from "../wire/upstream.js";

@@ -1,9 +1,9 @@
 import { wholeMessages } from "../../testkit/messages.js";
 import { CANARY, connectHttp1, isCanary, readResponses } from "../wire/client.js";
-import { CHUNK_CASES } from "./cases/chunks.js";
-import { FRAMING_CASES } from "./cases/framing.js";
-import { HEAD_CASES } from "./cases/heads.js";
-import type { Outcome, RequestCase } from "./cases/requestCase.js";
+import { CHUNK_CASES } from "../../testkit/cases/chunks.js";
+import { FRAMING_CASES } from "../../testkit/cases/framing.js";
+import { HEAD_CASES } from "../../testkit/cases/heads.js";
+import type { Outcome, RequestCase } from "../../testkit/cases/requestCase.js";
 import { disagreements } from "../wire/readers.js";
 import type { Outcome as Response } from "../wire/responses.js";
 import { type Stage, startStage } from "../wire/stage.js";

@@ -1,4 +1,4 @@
-import type { Field } from "../../testkit/messages.js";
+import { type Field, headText } from "../../testkit/messages.js";
 import { HOST, type Mode } from "./site.js";
 
 /**
@@ -130,10 +130,3 @@ export function response(lines: readonly string[], body = ""): string {
 export function ok(...fields: readonly string[]): string {
   return response(["HTTP/1.1 200 OK", ...fields, "Content-Length: 2"], "ok");
 }
-
-/** A head of these lines; the blank line is added. */
-export const headText = (...lines: readonly string[]): string => `${lines.join("\r\n")}\r\n\r\n`;
-
-/** A chunk of the chunked coding, and the last one (RFC 9112, 7.1). */
-export const chunk = (bytes: string): string => `${bytes.length.toString(16)}\r\n${bytes}\r\n`;
-export const LAST_CHUNK = "0\r\n\r\n";

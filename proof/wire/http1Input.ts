@@ -11,7 +11,8 @@ import {
   pathOf,
   STRANGE_HOSTS,
 } from "./timeline.js";
-import { type Awaited, headText } from "./case.js";
+import { headText } from "../../testkit/messages.js";
+import { type Awaited } from "./case.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
 export interface Turn {

@@ -1,15 +1,7 @@
 import { type Field, fieldValue } from "../../testkit/messages.js";
 import { settled } from "../../testkit/waiting.js";
-import {
-  type Channel,
-  chunk,
-  headText,
-  LAST_CHUNK,
-  line,
-  type Request,
-  type Step,
-  type WireCase,
-} from "./case.js";
+import { chunk, headText, LAST_CHUNK } from "../../testkit/messages.js";
+import { type Channel, line, type Request, type Step, type WireCase } from "./case.js";
 import { HOST, type Ports } from "./site.js";
 import type { Performer } from "./stage.js";
 import { type ClientResult, talkHttp1, talkHttp2 } from "./talk.js";

@@ -1,4 +1,5 @@
-import { headText, LAST_CHUNK, type ResponseScript } from "./case.js";
+import { headText, LAST_CHUNK } from "../../testkit/messages.js";
+import { type ResponseScript } from "./case.js";
 import {
   bytesOf,
   chunkParts,

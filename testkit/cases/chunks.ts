@@ -1,4 +1,4 @@
-import { LAST_CHUNK as END } from "../../wire/case.js";
+import { LAST_CHUNK as END } from "../messages.js";
 import { hexLength, post, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
 
 const chunked = (body: string): string => post(["Transfer-Encoding: chunked"], body);

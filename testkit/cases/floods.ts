@@ -1,4 +1,6 @@
-import { ACK, END_HEADERS, END_STREAM, frame, Frame, hpack } from "../../../testkit/http2RawClient.js";
+import {
+  ACK, cancel, END_HEADERS, END_STREAM, frame, Frame, hpack, uint32, windowUpdate,
+} from "../http2RawClient.js";
 
 /** Frames of one client that cost this side work, and get nobody anywhere. */
 export interface Flood {
@@ -18,15 +20,6 @@ const EMPTY = Buffer.alloc(0);
 const join = (...bytes: readonly Buffer[]): Buffer => Buffer.concat(bytes);
 const headers = (stream: number, flags = END_STREAM): Buffer =>
   frame(Frame.HEADERS, END_HEADERS | flags, stream, hpack(GET));
-const uint32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-};
-const reset = (stream: number): Buffer => frame(Frame.RST_STREAM, 0, stream, uint32(8));
-/** An increment of 0 is an error, for which this side resets the stream. */
-const window = (stream: number, increment: number): Buffer =>
-  frame(Frame.WINDOW_UPDATE, 0, stream, uint32(increment));
 const times = (count: number, bytes: (i: number) => Buffer): Buffer =>
   join(...Array.from({ length: count }, (_, i) => bytes(i)));
 const same = (bytes: Buffer, count = 500) => {
@@ -51,9 +44,10 @@ const EMPTY_DATA = "client sends too many empty DATA frames";
 const LONG_BLOCK = "field block is too long";
 
 export const FLOODS: readonly Flood[] = [
-  { name: "rapid reset (CVE-2023-44487)", round: streams((id) => join(headers(id), reset(id))), complaint: RESETS },
+  { name: "rapid reset (CVE-2023-44487)", round: streams((id) => join(headers(id), cancel(id))), complaint: RESETS },
+  // An increment of 0 is an error, for which this side resets the stream.
   { name: "resets that are provoked by WINDOW_UPDATE (CVE-2025-8671)",
-    round: streams((id) => join(headers(id), window(id, 0))), complaint: RESETS },
+    round: streams((id) => join(headers(id), windowUpdate(id, 0))), complaint: RESETS },
   { name: "resets that are provoked by DATA behind the end",
     round: streams((id) => join(headers(id), frame(Frame.DATA, 0, id, "x"))), complaint: RESETS },
   { name: "resets that are provoked by malformed heads",
@@ -85,19 +79,19 @@ export const FLOODS: readonly Flood[] = [
       frame(Frame.HEADERS, END_HEADERS | END_STREAM, id, join(hpack(GET), Buffer.alloc(1_200, 0x82)))),
     complaint: RESETS },
   { name: "resets of long heads", round: streams((id) =>
-      join(frame(Frame.HEADERS, END_HEADERS | END_STREAM, id, join(hpack(GET), Buffer.alloc(700, 0x90))), reset(id))),
+      join(frame(Frame.HEADERS, END_HEADERS | END_STREAM, id, join(hpack(GET), Buffer.alloc(700, 0x90))), cancel(id))),
     complaint: RESETS },
   { name: "PRIORITY (CVE-2019-9513)", round: same(frame(Frame.PRIORITY, 0, 1, Buffer.of(0, 0, 0, 3, 1)), 5_000),
     complaint: IGNORED },
   { name: "frames of an unknown type", round: same(frame(0x42, 0, 0, EMPTY), 5_000), complaint: IGNORED },
   { name: "GOAWAY", round: same(frame(Frame.GOAWAY, 0, 0, Buffer.alloc(8)), 5_000), complaint: IGNORED },
-  { name: "WINDOW_UPDATE of the connection", round: same(window(0, 1), 5_000), complaint: IGNORED },
-  { name: "WINDOW_UPDATE of a stream that waits", first: headers(1), round: same(window(1, 1), 5_000),
+  { name: "WINDOW_UPDATE of the connection", round: same(windowUpdate(0, 1), 5_000), complaint: IGNORED },
+  { name: "WINDOW_UPDATE of a stream that waits", first: headers(1), round: same(windowUpdate(1, 1), 5_000),
     complaint: IGNORED },
-  { name: "WINDOW_UPDATE of a stream that is closed", first: join(headers(1), reset(1)),
-    round: same(window(1, 1), 5_000), complaint: IGNORED },
-  { name: "late HEADERS of a stream that was reset here", first: join(headers(1), window(1, 0)),
+  { name: "WINDOW_UPDATE of a stream that is closed", first: join(headers(1), cancel(1)),
+    round: same(windowUpdate(1, 1), 5_000), complaint: IGNORED },
+  { name: "late HEADERS of a stream that was reset here", first: join(headers(1), windowUpdate(1, 0)),
     round: same(headers(1), 1_000), complaint: IGNORED },
-  { name: "late DATA of a stream that was reset here", first: join(headers(1, 0), window(1, 0)),
+  { name: "late DATA of a stream that was reset here", first: join(headers(1, 0), windowUpdate(1, 0)),
     round: same(frame(Frame.DATA, 0, 1, EMPTY), 5_000), complaint: EMPTY_DATA },
 ];

@@ -1,4 +1,4 @@
-import { headText as message, LAST_CHUNK as END } from "../../wire/case.js";
+import { headText as message, LAST_CHUNK as END } from "../messages.js";
 import { get, hexLength, HOST_LINE, post, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
 
 const CHUNKED = "Transfer-Encoding: chunked";

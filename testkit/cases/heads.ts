@@ -1,4 +1,4 @@
-import { headText as message } from "../../wire/case.js";
+import { headText as message } from "../messages.js";
 import { get, HOST_LINE, type RequestCase, rows, SMUGGLED } from "./requestCase.js";
 
 const line = (first: string): string => message(first, HOST_LINE);

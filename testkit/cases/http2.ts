@@ -1,12 +1,10 @@
-type Fields = readonly (readonly [string, string])[];
+import type { WholeRequest } from "../http2RawClient.js";
+
+type Fields = WholeRequest["fields"];
 
 /** A request over HTTP/2: what is a line of HTTP/1.1 may be in any field of it. */
-export interface Http2Case {
+export interface Http2Case extends WholeRequest {
   readonly name: string;
-  readonly fields: Fields;
-  /** Payloads of DATA frames after the head; undefined for none, and the stream ends with the head. */
-  readonly data?: readonly string[];
-  readonly trailers?: Fields;
   /** Status, or the kind of error. A refused request reaches no upstream as a whole. */
   readonly outcome: "200" | "400" | "404" | "405" | "414" | "RST PROTOCOL_ERROR" | "GOAWAY COMPRESSION_ERROR";
 }
@@ -159,6 +157,8 @@ const PSEUDO_FIELDS: readonly Http2Case[] = [
   { name: "TRACE", fields: request({ ":method": "TRACE" }), outcome: "405" },
   { name: "OPTIONS *", fields: request({ ":method": "OPTIONS", ":path": "*" }), outcome: "400" },
   { name: ":protocol without CONNECT", fields: request({ ":protocol": "websocket" }), outcome: "RST PROTOCOL_ERROR" },
+  ...rows("method", "200", (value) => request({ ":method": value }), ["VERSION-CONTROL", "foo_BAR"]),
+  { name: "a :path twice that differs", fields: [...request({}), [":path", "/other"]], outcome: "RST PROTOCOL_ERROR" },
   { name: "PRI", fields: request({ ":method": "PRI" }), outcome: "200" },
   { name: "a path of no route", fields: request({ ":path": "/nowhere" }), outcome: "404" },
   { name: "a path of 9 KiB", fields: request({ ":path": `/sync/${"a".repeat(9_000)}` }), outcome: "414" },

@@ -1,4 +1,4 @@
-import { headText as message } from "../../wire/case.js";
+import { headText as message } from "../messages.js";
 
 /** What becomes of a raw request. A canary request is always sent right after it. */
 export type Outcome =

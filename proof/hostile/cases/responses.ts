@@ -1,4 +1,5 @@
-import { headText as response, LAST_CHUNK as END, type ResponseScript } from "../../wire/case.js";
+import { headText as response, LAST_CHUNK as END } from "../../../testkit/messages.js";
+import { type ResponseScript } from "../../wire/case.js";
 
 /** What a client gets of a raw response. */
 export type ResponseOutcome =

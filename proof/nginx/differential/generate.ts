@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { type Channel, chunk, headText, LAST_CHUNK, type Request } from "../../wire/case.js";
+import { chunk, headText, LAST_CHUNK } from "../../../testkit/messages.js";
+import { type Channel, type Request } from "../../wire/case.js";
 import {
   RESPONSE_FIELDS,
   BODY_PIECES,
