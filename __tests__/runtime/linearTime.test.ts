@@ -45,15 +45,15 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "slashes, runs of dots and spaces, and other characters exclude each other",
     worst: ["", "/a. a", ";"],
   },
-  "src/model/config/literalChecks.ts /\\$\\{[A-Z][A-Z0-9_]*(?::?[-?][^$}]*)?\\}/": {
+  "src/model/config/crossChecks.ts /\\$\\{[A-Z][A-Z0-9_]*(?::?[-?][^$}]*)?\\}/": {
     because: "it begins at a `$`, which none of its other parts has",
     worst: ["", "${A:-a", "\n"],
   },
-  "src/model/config/literalChecks.ts /\\{\\$[A-Z][A-Z0-9_]*\\}|\\{[<>][A-Za-z][A-Za-z0-9-]*\\}/": {
+  "src/model/config/crossChecks.ts /\\{\\$[A-Z][A-Z0-9_]*\\}|\\{[<>][A-Za-z][A-Za-z0-9-]*\\}/": {
     because: "it begins at a `{`, which none of its other parts has",
     worst: ["", "{$A", "\n"],
   },
-  "src/model/config/literalChecks.ts /\\{\\{-? ?\\.[A-Za-z][^{}]*\\}\\}/": {
+  "src/model/config/crossChecks.ts /\\{\\{-? ?\\.[A-Za-z][^{}]*\\}\\}/": {
     because: "it begins at two `{`, which none of its other parts has",
     worst: ["", "{{.a", "\n"],
   },
@@ -84,17 +84,17 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
       because: "each alternative begins with other letters, and takes the rest at once",
       worst: ["content-", "a", "\n"],
     },
-  "src/model/config/literalChecks.ts /%\\[[a-z][^\\]]*\\]/": {
+  "src/model/config/crossChecks.ts /%\\[[a-z][^\\]]*\\]/": {
     because: "a text of the administrator, at most 64 KiB",
   },
-  "src/model/config/literalChecks.ts /%\\{[A-Z][A-Z_:]*[A-Z]\\}|%\\{[A-Za-z-]+\\}[es](?![A-Za-z])/": {
+  "src/model/config/crossChecks.ts /%\\{[A-Z][A-Z_:]*[A-Z]\\}|%\\{[A-Za-z-]+\\}[es](?![A-Za-z])/": {
     because: "a text of the administrator, at most 64 KiB",
   },
-  "src/model/config/literalChecks.ts /\\{(?:host|hostport|scheme|uri|remote|remote_host|remote_port|client_ip|upstream_hostport|(?:http|header|env|vars|query|re)\\.[A-Za-z0-9_.-]+)\\}/":
+  "src/model/config/crossChecks.ts /\\{(?:host|hostport|scheme|uri|remote|remote_host|remote_port|client_ip|upstream_hostport|(?:http|header|env|vars|query|re)\\.[A-Za-z0-9_.-]+)\\}/":
     {
       because: "a text of the administrator, at most 64 KiB",
     },
-  'src/model/config/repeatedFields.ts /"(?:[^"\\\\]|\\\\.)*"|[{}[\\],]/g': {
+  'src/model/config/parse.ts /"(?:[^"\\\\]|\\\\.)*"|[{}[\\],]/g': {
     because: "the text is JSON, so that every quote that opens a string has one that closes the string",
   },
   "src/model/net/errorPage.ts /^(?:(?:\\.{0,2}|~)\\/[^\\s<>]*|[^\\s<>{}]+\\.html?)$/": {
@@ -274,7 +274,7 @@ describe("regular expressions", () => {
       // A field name at the start of a line, and the rest of that line.
       "src/model/actions/forwarding.ts",
       // The spellings of other proxies, between bars.
-      "src/model/config/literalChecks.ts",
+      "src/model/config/crossChecks.ts",
       // The rule of a deployment for the commands of its daemons: both are of the one who may deploy.
       "src/model/host/rows.ts",
       // The rules of a deployment for values that only Terraform knew.
