@@ -1,5 +1,5 @@
 import type { VirtualServerConfig, RouteConfig } from "../../src/model/index.js";
-import { type Counts, labelsOf, numberOf, Totals, totalOf } from "../../src/runtime/counting/counts.js";
+import { type Counts, numberOf, Totals, totalOf } from "../../src/runtime/counting/counts.js";
 import { FAMILIES, type FamilyKey, sizeOf } from "../../src/runtime/counting/families.js";
 import {
   type CountedExchange,
@@ -91,10 +91,9 @@ test("requests by route, method, scheme and status; bytes as they come", () => {
   expect(totalOf(all, "requestBytes")).toBe(50);
   expect(totalOf(all, "responseBytes")).toBe(3);
   expect(totalOf(all, "failures", { error_type: "connection_refused" })).toBe(1);
-  expect(all.requests!.map((one) => labelsOf("requests", one))).toContainEqual({
-    ...{ server: "site", route: "files", http_route: "/files", url_scheme: "http" },
-    ...{ http_request_method: "PUT", http_response_status_code: "201" },
-  });
+  const labels = { server: "site", route: "files", http_route: "/files", url_scheme: "http" };
+  const put = { ...labels, http_request_method: "PUT", http_response_status_code: "201" };
+  expect(totalOf(all, "requests", put)).toBe(1);
   const twice = all.requests!.find(({ labels }) => labels[4] === "GET" && labels[5] === "200")!;
   expect([numberOf("requests", twice), twice.values.at(-1)]).toEqual([2, 15]);
 });

@@ -2,7 +2,6 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/loadConfig.js";
-import { NO_NEWS } from "../../src/runtime/rates/limitNews.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/supervisor/processes/generation.js";
 import type { ServerOrders } from "../../src/runtime/upstream/upstreamServers.js";
 import { isDone, ONLY_TIMEOUTS } from "../../testkit/fakeTimers.js";
@@ -92,7 +91,7 @@ function generationOf(more: Partial<GenerationOptions> = {}, drainMs = 0): Gener
     },
     guards: { state: { key: "", states: {} }, heard: () => undefined },
     pauses: () => ({ maintenance: [] }),
-    limits: { all: NO_NEWS, heard: () => undefined, gone: () => undefined },
+    limits: { all: { times: {}, running: {} }, heard: () => undefined, gone: () => undefined },
     count: () => undefined,
     statusResponse: () => Promise.resolve(undefined),
     log: (level, message) => void lines.push(`${level} ${message}`),
@@ -132,7 +131,7 @@ test("workers get what they need, and those that start later what is newest", as
     ...{ type: "start", fds: { a: 4, b: 5, c: 4 }, ticketKeys: "keys", challenges: [] },
     ...{
       serverOrders: {},
-      limits: NO_NEWS,
+      limits: { times: {}, running: {} },
       pauses: { maintenance: [] },
       guards: { key: "", states: {} },
       logToStderr: false,

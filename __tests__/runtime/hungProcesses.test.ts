@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stall } from "../../testkit/waiting.js";
 import { Successor } from "../../src/runtime/supervisor/processes/handover.js";
-import { NO_NEWS } from "../../src/runtime/rates/limitNews.js";
 import { WorkerHandle } from "../../src/runtime/supervisor/processes/workerHandle.js";
 
 /** Processes that start and then say nothing: when the master gives them up, and what it says. */
@@ -35,7 +34,7 @@ function startWorker(script: string) {
       guards: { state: { key: "", states: {} }, heard: () => undefined },
       ...{ ticketKeys: "", challenges: [], pauses: () => ({ maintenance: [] }) },
       upstreams: { orders: {}, heard: () => undefined },
-      limits: { all: NO_NEWS, heard: () => undefined, gone: () => undefined },
+      limits: { all: { times: {}, running: {} }, heard: () => undefined, gone: () => undefined },
     },
     {
       onReady: () => (seen.ready = true),

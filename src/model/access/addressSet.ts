@@ -101,11 +101,6 @@ export class AddressSetBuilder {
   private v6 = new Uint32Array(64 * 5);
   private v6Count = 0;
 
-  /** How many ranges were added. */
-  get count(): number {
-    return this.v4Count + this.v6Count;
-  }
-
   /** @param range an address or a range, as {@link isCidr} accepts it */
   add(range: string): void {
     const plain = range.includes(":") ? plainRange(range) : range;

@@ -48,11 +48,6 @@ export class Totals {
   }
 }
 
-/** The labels of a series by their names. */
-export function labelsOf(key: FamilyKey, { labels }: Series): Labels {
-  return Object.fromEntries(familyOf(key).labels.map((name, i) => [name, labels[i] ?? ""]));
-}
-
 /**
  * The total of all series that have these labels: of a histogram, how many values it has.
  *

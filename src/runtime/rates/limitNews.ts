@@ -23,5 +23,3 @@ export interface LimitNews {
 
 export const hasNews = ({ times, running }: LimitNews): boolean =>
   Object.keys(times).length + Object.keys(running).length > 0;
-
-export const NO_NEWS: LimitNews = { times: {}, running: {} };
