@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { build, buildSync, type Metafile, type Plugin } from "esbuild";
+import { buildSync, type Metafile, type Plugin } from "esbuild";
 import { BUNDLE, ROOT } from "./paths.js";
 import { manifestOf, renderSbom } from "./sbom.js";
+import { divided } from "./sections.js";
 
 export interface BuiltBundle {
   readonly file: string;
@@ -20,22 +21,17 @@ export interface BuiltBundle {
  */
 export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
   const threads: Metafile[] = [];
-  const { outputFiles, metafile } = await build({
-    absWorkingDir: ROOT,
-    entryPoints: ["src/cli/main.ts"],
-    outfile: file,
-    bundle: true,
-    write: false,
-    metafile: true,
-    format: "esm",
-    platform: "node",
-    ...COMPACT,
-    loader: { ".md": "text" },
-    banner: { js: BANNER },
-    logLevel: "warning",
-    plugins: [loadedLate(/^node:http/), threadsAsText(threads)],
-  });
-  const code = outputFiles[0]!.text;
+  const { code, metafile } = await divided(
+    {
+      absWorkingDir: ROOT,
+      platform: "node",
+      ...COMPACT,
+      loader: { ".md": "text" },
+      logLevel: "warning",
+      plugins: [loadedLate(/^node:http/), threadsAsText(threads)],
+    },
+    { entry: "src/cli/main.ts", whole: ["src/runtime/worker/worker.ts"], banner: BANNER },
+  );
   refuse(forbidden(metafile, code));
   const folders = packageFolders([metafile, ...threads]);
   const bytes = Buffer.from(code + folders.map(notice).join(""));

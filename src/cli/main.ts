@@ -20,3 +20,6 @@ else if (process.argv[2] === "as-owner") {
       process.exitCode = code;
     });
 }
+
+// Without an export the bundler takes this for CommonJS, and wraps every module that it imports.
+export {};
