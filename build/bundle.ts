@@ -24,12 +24,10 @@ export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
   const { code, metafile } = await divided(
     {
       absWorkingDir: ROOT,
-      platform: "node",
-      ...COMPACT,
       loader: { ".md": "text" },
-      logLevel: "warning",
       plugins: [loadedLate(/^node:http/), threadsAsText(threads)],
     },
+    { platform: "node", logLevel: "warning", ...COMPACT },
     { entry: "src/cli/main.ts", whole: ["src/runtime/worker/worker.ts"], banner: BANNER },
   );
   refuse(forbidden(metafile, code));

@@ -1,5 +1,13 @@
 import path from "node:path";
-import { build, type BuildOptions, type Metafile, type OutputFile, type Plugin, transform } from "esbuild";
+import {
+  build,
+  type BuildOptions,
+  type CommonOptions,
+  type Metafile,
+  type OutputFile,
+  type Plugin,
+  transform,
+} from "esbuild";
 
 /**
  * Divides the bundle, because V8 parses all of a file before it runs any of it: for 2 MB that was a third of the time in
@@ -26,11 +34,18 @@ export interface Division {
   readonly banner: string;
 }
 
-/** @param options how code is read and written */
-export async function divided(options: BuildOptions, division: Division): Promise<Divided> {
-  const { entry, whole, banner } = division;
+/**
+ * @param read how sources are read
+ * @param written how code is written
+ */
+export async function divided(
+  read: Pick<BuildOptions, "absWorkingDir" | "loader" | "plugins">,
+  written: CommonOptions,
+  { entry, whole, banner }: Division,
+): Promise<Divided> {
   const { outputFiles, metafile } = await build({
-    ...options,
+    ...read,
+    ...written,
     entryPoints: [entry],
     outdir: FOLDER,
     bundle: true,
@@ -42,7 +57,6 @@ export async function divided(options: BuildOptions, division: Division): Promis
   const chunks = new Map(outputFiles!.map((file) => [path.basename(file.path), file]));
   const inFile = withImports(metafile, [entry, ...whole]);
   const others = [...chunks.keys()].filter((name) => !inFile.has(name)).sort();
-  const { plugins: _, loader: __, ...written } = options;
   const { outputFiles: files } = await build({
     ...written,
     entryPoints: [chunkOf(metafile, entry)],
@@ -79,10 +93,9 @@ function withImports(metafile: Metafile, sources: readonly string[]): ReadonlySe
 /** A comment cannot contain its end, and no code contains this. */
 const END = "*##/";
 
-async function section(index: number, chunk: string, written: BuildOptions): Promise<string> {
-  const { absWorkingDir: _, logLevel: __, ...options } = written;
+async function section(index: number, chunk: string, written: CommonOptions): Promise<string> {
   const { code } = await transform(chunk, {
-    ...options,
+    ...written,
     format: "cjs",
     // An import becomes a `require`, which finds other sections.
     supported: { "dynamic-import": false },
@@ -115,7 +128,7 @@ function linked(chunks: ReadonlyMap<string, OutputFile>, sections: readonly stri
 
 /** The module that runs sections. In stack traces their names follow that of the file. */
 const runner = (chunks: readonly string[]): string => `
-import { Script } from "node:vm";
+import { compileFunction } from "node:vm";
 import { fileURLToPath } from "node:url";
 const chunks = {
 ${chunks.map((name) => `  "./${name}": () => require("./${name}"),`).join("\n")}
@@ -125,7 +138,7 @@ const file = fileURLToPath(import.meta.url);
 export function run(name, commented, module) {
   const text = commented.toString();
   const code = text.slice(text.indexOf("\\n"), text.lastIndexOf("*/")).replaceAll("${END}", "*/");
-  const script = new Script("(function(exports,require,module){" + code + "})", { filename: file + "#" + name });
-  script.runInThisContext()(module.exports, imported, module);
+  const run = compileFunction(code, ["exports", "require", "module"], { filename: file + "#" + name });
+  run(module.exports, imported, module);
 }
 `;

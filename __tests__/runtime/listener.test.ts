@@ -121,7 +121,7 @@ async function start(options: Options = {}): Promise<Started> {
   const socket = bind("127.0.0.1", port);
   if (typeof socket === "number") throw new Error(`cannot bind: ${socket}`);
   // From here on it is the server's, which closes it.
-  expect(await server.listen(socket.fd)).toBeUndefined();
+  expect(await server.listen(socket)).toBeUndefined();
   closing.push(() => {
     server.stopAccepting();
     server.closeAll();

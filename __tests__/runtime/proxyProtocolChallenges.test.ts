@@ -38,7 +38,7 @@ beforeAll(async () => {
   const socket = bind("127.0.0.1", port);
   if (typeof socket === "number") throw new Error(`cannot bind: ${socket}`);
   // From here on it is the server's, which closes it.
-  expect(await server.listen(socket.fd)).toBeUndefined();
+  expect(await server.listen(socket)).toBeUndefined();
   server.setChallenges([
     { ...(await issue({ type: "ec", names: [NAME] })), type: "tls-alpn-01", name: NAME },
   ]);

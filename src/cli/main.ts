@@ -4,8 +4,7 @@ import { refuseDebugger } from "../runtime/supervisor/processes/noDebugger.js";
 refuseDebugger();
 
 /*
- * Modules are loaded only where they are needed, because `serve` waits for two processes to load theirs, one after the
- * other: a worker needs neither command line nor parser, and its master needs no protocols.
+ * Modules are loaded only where they are needed, because a start waits for two processes to load theirs: a worker needs neither command line nor parser, and its master needs no protocols.
  */
 // Not a command for users: `serve` starts its workers with it.
 if (process.argv[2] === "worker")
@@ -14,6 +13,9 @@ else if (process.argv[2] === "as-owner") {
   // Nor is this: root uses a child that is not root to work in trees that others can change.
   void import("../host/asOwner/child.js").then(({ runAsOwner }) => runAsOwner(process.argv.slice(3)));
 } else {
+  // It starts while the master loads its own modules and the config.
+  if (process.argv[2] === "serve")
+    void import("../runtime/supervisor/processes/spareWorker.js").then((one) => one.prepareWorker());
   void import("./program.js")
     .then(({ run }) => run(process.argv.slice(2)))
     .then((code) => {

@@ -109,8 +109,12 @@ export class ListenerServer {
     );
   }
 
-  /** Accepts from a bound socket; resolves with a problem if listening on it fails. */
-  listen(fd: number): Promise<Problem | undefined> {
+  /**
+   * Accepts from a bound socket; resolves with a problem if listening on it fails.
+   *
+   * @param socket the socket's descriptor, or Node's handle of it
+   */
+  listen(socket: { readonly fd: number }): Promise<Problem | undefined> {
     const { server } = this;
     const { name, address, port } = this.options.listener;
     return new Promise((resolve) => {
@@ -119,7 +123,7 @@ export class ListenerServer {
         resolve(problem(code, name, `cannot listen on ${keyOf(address, port)} ${systemReason(error)}`));
       };
       server.once("error", failed);
-      server.listen({ fd }, BACKLOG, () => {
+      server.listen(socket, BACKLOG, () => {
         server.off("error", failed).on("error", (error) => this.acceptFailed(error));
         resolve(undefined);
       });

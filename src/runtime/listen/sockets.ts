@@ -16,6 +16,8 @@ import { bind, socketOf } from "../sockets/node/boundSockets.js";
 export interface ListenSocket {
   /** The socket's descriptor, which workers inherit. */
   readonly fd: number;
+  /** Node's handle of the socket, for workers that run already; undefined if this Node lacks the piece. */
+  readonly handle?: object | undefined;
 }
 
 /** A bound socket that this process was started with. */

@@ -24,6 +24,7 @@ import { ServedUpstreams } from "./served/servedUpstreams.js";
 import { type Serving, ServiceState, stopped } from "./serviceState.js";
 import { startNotes } from "./startNotes.js";
 import { type ReplaceableMaster, Succession } from "./succession.js";
+import { ownWorkerCommand } from "./processes/spareWorker.js";
 import { Supervision } from "./processes/supervision.js";
 import { TicketKeys } from "./ticketKeys.js";
 import { Queue } from "../queue.js";
@@ -326,7 +327,7 @@ export class Master implements ReplaceableMaster {
       size: workerCount(config),
       heap: heapOf(config),
       ticketKeys: this.ticketKeys.for(all),
-      command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
+      command: this.options.workerCommand ?? ownWorkerCommand(),
       challenges: this.supervised.challenges,
       upstreams: this.upstreams,
       pauses: () => this.pauses.order,

@@ -13,9 +13,11 @@ import type { SeenServers, ServerOrders } from "../upstream/upstreamServers.js";
 import type { Holdings } from "./holdings.js";
 import type { Piece } from "../sockets/node/pieces.js";
 
-/** A message from the master to a worker. All of it is JSON. */
+/** A message from the master to a worker. All of it is JSON, and one kind has a socket beside it. */
 export type MasterMessage =
   | StartMessage
+  /** The socket of a listener comes with this message, before the start message. */
+  | { readonly type: "socket"; readonly listener: string }
   /** Stop accepting, let running requests finish, exit. */
   | { readonly type: "drain" }
   /** Exit now. */
@@ -45,11 +47,16 @@ export type MasterMessage =
   /** The response to `status` of that turn; undefined if the master has none. */
   | { readonly type: "status"; readonly turn: number; readonly response: StatusResponse | undefined };
 
-/** Everything a worker needs; its first message. */
+/** Node's handle of a bound socket, as a message brings it. */
+export interface ReceivedSocket {
+  readonly fd: number;
+}
+
+/** Everything a worker needs; only sockets come before it. */
 export interface StartMessage {
   readonly type: "start";
   readonly loaded: LoadedConfig;
-  /** Inherited descriptor of each listener's socket, by listener name. */
+  /** Inherited descriptor of each listener's socket, by listener name; none of sockets that came with messages. */
   readonly fds: Readonly<Record<string, number>>;
   /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
   readonly ticketKeys: string;

@@ -1,4 +1,10 @@
-import { type CountsMessage, type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
+import {
+  type CountsMessage,
+  type MasterMessage,
+  type ReceivedSocket,
+  WORKER_EXIT,
+  type WorkerMessage,
+} from "./ipc.js";
 import { doWithout } from "../sockets/node/pieces.js";
 import { SWEEP_MS, sweepRegularly } from "../sockets/deadlines.js";
 import { WorkerServer } from "./workerServer.js";
@@ -28,23 +34,27 @@ export function runWorker(): void {
   }
   process.stderr.on("error", () => undefined);
   process.on("uncaughtException", (error) => worker.crash(error));
-  process.on("message", (message: MasterMessage) => worker.receive(message));
+  process.on("message", (message: MasterMessage, socket) => worker.receive(message, socket));
   process.on("disconnect", () => worker.drain());
 }
 
 class Worker {
   private readonly status = new StatusQuestions((turn, asked) => send({ type: "status", turn, asked }));
+  /** Received before the start, by listener name. */
+  private readonly sockets = new Map<string, ReceivedSocket>();
   private service: WorkerServer | undefined;
   private opening: Promise<void> | undefined;
   private draining = false;
   private crashing = false;
   private tickedAt: number | undefined;
 
-  receive(message: MasterMessage): void {
+  receive(message: MasterMessage, socket?: unknown): void {
     switch (message.type) {
+      case "socket":
+        return void this.sockets.set(message.listener, socket as ReceivedSocket);
       case "start":
         doWithout(message.without);
-        this.service = new WorkerServer(message, (asked) => this.status.ask(asked));
+        this.service = new WorkerServer(message, (asked) => this.status.ask(asked), this.sockets);
         this.service.onLogIn((news) => send({ type: "logIn", news }));
         this.opening = this.open(this.service);
         return;

@@ -10,7 +10,7 @@ import type { ErrorLevel } from "../exchange/exchange.js";
 import { gaugesOf, type Holdings, holdingsOf } from "./holdings.js";
 import { type PauseOrder, type SeenPauses } from "../dispatch/pauses.js";
 import { type SeenTransfers, Transfers } from "../dispatch/transfers.js";
-import type { StartMessage } from "./ipc.js";
+import type { ReceivedSocket, StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { Renewal } from "../load/renewal.js";
 import type { LimitNews, LimitReport } from "../rates/limitNews.js";
@@ -32,10 +32,14 @@ export class WorkerServer {
   private readonly servers: readonly ListenerServer[];
   private readonly inProgress = new Transfers();
 
-  /** @param askStatus asks the master, for routes that show the status */
+  /**
+   * @param askStatus asks the master, for routes that show the status
+   * @param sockets those that the worker did not inherit, by listener name
+   */
   constructor(
     private readonly start: StartMessage,
     askStatus: AskStatus,
+    private readonly sockets: ReadonlyMap<string, ReceivedSocket> = new Map(),
   ) {
     this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
@@ -85,7 +89,9 @@ export class WorkerServer {
     }
     const { fds } = this.start;
     const failed = await Promise.all(
-      this.config.listeners.map(({ name }, i) => this.servers[i]!.listen(fds[name]!)),
+      this.config.listeners.map(({ name }, i) =>
+        this.servers[i]!.listen(this.sockets.get(name) ?? { fd: fds[name]! }),
+      ),
     );
     return failed.filter((p) => p !== undefined);
   }

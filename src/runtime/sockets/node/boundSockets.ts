@@ -29,7 +29,7 @@ function boundSocket(handle: Handle): BoundSocket | number {
   // libuv does not report EADDRINUSE before the next call on the handle.
   const failed = handle.getsockname(at);
   const { address = "", port = 0 } = at;
-  if (failed === 0) return { fd: handle.fd, address, port, close: () => handle.close() };
+  if (failed === 0) return { fd: handle.fd, handle, address, port, close: () => handle.close() };
   handle.close();
   return failed;
 }

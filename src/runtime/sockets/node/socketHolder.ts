@@ -6,6 +6,8 @@ import { listeningSockets, ownSockets } from "./listeningSockets.js";
 /** A bound TCP socket that stays open whatever happens to the workers, and from which this process does not accept. */
 export interface BoundSocket {
   readonly fd: number;
+  /** Can be sent to another process of Node, which may listen on it. */
+  readonly handle?: object;
   readonly address: string;
   readonly port: number;
   close(): void;

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess, SendHandle } from "node:child_process";
 import { type Problem, problem } from "../../../model/serving.js";
 import type { Challenge } from "../../dispatch/challenge.js";
 import type { PauseOrder, SeenPauses } from "../../dispatch/pauses.js";
@@ -7,7 +7,7 @@ import type { GuardsState, LogInNews } from "../../logIns/workerGuards.js";
 import type { AskedStatus } from "../../status/asked.js";
 import { withinMemory, type WorkerHeap } from "../report/allowance.js";
 import { MemoryKills } from "../report/cgroup.js";
-import { nodeOptions } from "./noDebugger.js";
+import { startWorker, takePrepared, workerArguments } from "./spareWorker.js";
 import type { Holdings } from "../../worker/holdings.js";
 import type { CountsMessage, MasterMessage, StartMessage, WorkerMessage } from "../../worker/ipc.js";
 import type { LoadedConfig } from "../../load/loadConfig.js";
@@ -96,11 +96,15 @@ export class WorkerHandle {
   private start(): void {
     const { spec } = this;
     const options = workerOptions(spec.heap);
-    const fds = [...new Set([...spec.sockets.values()].map((socket) => socket.fd))];
+    const args = workerArguments(options, spec.command);
+    const handles = [...spec.sockets].flatMap(([listener, { handle }]) =>
+      handle === undefined ? [] : [{ listener, handle }],
+    );
+    const prepared = handles.length === spec.sockets.size ? takePrepared(args) : undefined;
+    const fds =
+      prepared === undefined ? [...new Set([...spec.sockets.values()].map((socket) => socket.fd))] : [];
     try {
-      this.child = spawn(process.execPath, [...nodeOptions(), ...options, ...spec.command], {
-        stdio: ["ignore", "inherit", "inherit", "ipc", ...fds],
-      });
+      this.child = prepared ?? startWorker(args, fds);
     } catch (error) {
       setImmediate(() => this.ended(`could not be started: ${(error as Error).message}`));
       return;
@@ -112,6 +116,7 @@ export class WorkerHandle {
       if (refusedOptions(code, options)) this.start();
       else this.ended(exitText(code, signal));
     });
+    if (prepared !== undefined) for (const one of handles) this.pass(one.listener, one.handle);
     // It loads while the probe runs.
     void missingPieces().then((without) => this.send(startMessage(spec, fds, without)));
   }
@@ -123,6 +128,11 @@ export class WorkerHandle {
   send(message: MasterMessage): void {
     // A worker that is gone is reported by its `close`; that it misses a message is not an error.
     if (this.child?.connected === true) this.child.send(message, () => undefined);
+  }
+
+  /** A prepared worker inherits no sockets: it gets them with messages. */
+  private pass(listener: string, handle: object): void {
+    this.child!.send({ type: "socket", listener } satisfies MasterMessage, handle as SendHandle, () => undefined);
   }
 
   kill(): void {
@@ -175,8 +185,8 @@ const START_MS = 30_000;
 const FIRST_LISTEN_FD = 4;
 
 function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonly Piece[]): StartMessage {
-  const places = [...spec.sockets].map(
-    ([name, { fd }]) => [name, FIRST_LISTEN_FD + fds.indexOf(fd)] as const,
+  const places = [...spec.sockets].flatMap(([name, { fd }]) =>
+    fds.includes(fd) ? [[name, FIRST_LISTEN_FD + fds.indexOf(fd)] as const] : [],
   );
   const { loaded, ticketKeys, challenges, logToStderr } = spec;
   return {
