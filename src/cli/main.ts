@@ -23,5 +23,5 @@ else if (process.argv[2] === "as-owner") {
     });
 }
 
-// Without an export the bundler takes this for CommonJS, and wraps every module that it imports.
-export {};
+// esbuild takes a module without exports for CommonJS, and then wraps every module of the bundle.
+export {}; // oxlint-disable-line typescript/no-useless-empty-export -- see above

@@ -24,6 +24,7 @@ import { ServedUpstreams } from "./served/servedUpstreams.js";
 import { type Serving, ServiceState, stopped } from "./serviceState.js";
 import { startNotes } from "./startNotes.js";
 import { type ReplaceableMaster, Succession } from "./succession.js";
+import { collectGarbageSoon } from "./processes/garbage.js";
 import { ownWorkerCommand } from "./processes/spareWorker.js";
 import { Supervision } from "./processes/supervision.js";
 import { TicketKeys } from "./ticketKeys.js";
@@ -257,6 +258,7 @@ export class Master implements ReplaceableMaster {
     void this.upstreams.lookAfter();
     void this.notifications.lookAfter();
     this.overview.begin();
+    collectGarbageSoon();
   }
 
   status(): Done {

@@ -40,17 +40,18 @@ export function prepareWorker(): void {
 }
 
 /**
- * The prepared worker, if it has these arguments; it can be taken once. One with other arguments ends.
+ * The prepared worker, if it has these arguments; it can be taken once, and ends if it is not wanted.
  *
+ * @param args undefined if no prepared worker is of use
  * @returns undefined if there is none
  */
-export function takePrepared(args: readonly string[]): ChildProcess | undefined {
+export function takePrepared(args: readonly string[] | undefined): ChildProcess | undefined {
   const taken = spare;
   spare = undefined;
   if (taken === undefined) return undefined;
   const { child } = taken;
   if (!child.connected || child.exitCode !== null || child.signalCode !== null) return undefined;
-  if (taken.args.join("\0") !== args.join("\0")) {
+  if (taken.args.join("\0") !== args?.join("\0")) {
     child.disconnect();
     return undefined;
   }

@@ -100,7 +100,7 @@ export class WorkerHandle {
     const handles = [...spec.sockets].flatMap(([listener, { handle }]) =>
       handle === undefined ? [] : [{ listener, handle }],
     );
-    const prepared = handles.length === spec.sockets.size ? takePrepared(args) : undefined;
+    const prepared = takePrepared(handles.length === spec.sockets.size ? args : undefined);
     const fds =
       prepared === undefined ? [...new Set([...spec.sockets.values()].map((socket) => socket.fd))] : [];
     try {
@@ -132,7 +132,11 @@ export class WorkerHandle {
 
   /** A prepared worker inherits no sockets: it gets them with messages. */
   private pass(listener: string, handle: object): void {
-    this.child!.send({ type: "socket", listener } satisfies MasterMessage, handle as SendHandle, () => undefined);
+    this.child!.send(
+      { type: "socket", listener } satisfies MasterMessage,
+      handle as SendHandle,
+      () => undefined,
+    );
   }
 
   kill(): void {
