@@ -155,7 +155,7 @@ describe("what follows", () => {
   test.each([128, 256, 512, 1024, 4096, 16_384])("the heaps fit %i MiB", (mib) => {
     for (const workers of [1, 2, 4]) {
       if (mib < 96 + workers * 64) continue;
-      const { oldMiB, semiMiB = 16 } = heapOf({ workers }, { ...NONE, memoryBytes: mib * MIB })!;
+      const { oldMiB, semiMiB = 8 } = heapOf({ workers }, { ...NONE, memoryBytes: mib * MIB })!;
       expect(workers * (oldMiB + 3 * semiMiB)).toBeLessThan(mib - 64);
     }
   });

@@ -89,7 +89,7 @@ async function overHttp2(): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-test("no piece is used", () => expect(unused()).toHaveLength(8));
+test("no piece is used", () => expect(unused()).toHaveLength(7));
 
 test.each<[string, () => Promise<Buffer>]>([
   ["HTTP/1.1", () => overHttp1(false)],

@@ -49,7 +49,6 @@ const HALF_CLOSED_MS = 1_000;
 /** A client connection that speaks HTTP/1.1: reads requests one after the other and responds to them in order. */
 export class Http1Connection implements ExchangeConnection, Taker, WriteListener {
   private state: State = State.Head;
-  private readonly socket: Socket;
   private readonly input: ClientInput;
   private readonly writer: ResponseWriter;
   private readonly reader: HeadReader;
@@ -65,7 +64,7 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
   private keepAlive = true;
 
   constructor(
-    socket: Socket,
+    private readonly socket: Socket,
     readonly client: ClientInfo,
     private readonly context: WorkerContext,
     private readonly registry: { draining: boolean; delete(connection: Http1Connection): void },
@@ -75,12 +74,11 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
     this.readDeadline = coarseNow() + timeouts.requestHeadMs;
     const secure = client.scheme === "https";
     this.input = new ClientInput(socket, secure, this);
-    this.socket = this.input.socket;
-    this.writer = new ResponseWriter(this.socket, this);
+    this.writer = new ResponseWriter(socket, this);
     if (!secure) this.writer.direct();
-    this.socket.on("end", () => guarded(this, this.clientEnded));
-    this.socket.on("error", () => this.socket.destroy());
-    this.socket.on("close", () => guarded(this, this.closed));
+    socket.on("end", () => guarded(this, this.clientEnded));
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => guarded(this, this.closed));
   }
 
   get inputPaused(): boolean {

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { coarseNow } from "./deadlines.js";
-import { adopt, readInto } from "./node/reads.js";
+import { readInto, type Receiver } from "./node/reads.js";
 import type { Memory } from "./memory.js";
 import { reportReset } from "./node/peer.js";
 import { tcpSocketOf, TlsOverhead } from "./node/tcpBelowTls.js";
@@ -15,8 +15,7 @@ const LOOK_MS = 5_000;
 const SILENT_MS = 30_000;
 
 /** The reading half of a client's connection: whether to read, and into which memory. */
-export class ClientInput {
-  readonly socket: Socket;
+export class ClientInput implements Receiver {
   /** Nothing is read for now. */
   paused = false;
   private readonly buffer: ReceiveBuffer;
@@ -25,23 +24,23 @@ export class ClientInput {
 
   private readonly reader: PacedReader;
 
-  constructor(accepted: Socket, secure: boolean, taker: Taker) {
-    const overhead = secure ? new TlsOverhead(tcpSocketOf(accepted as TLSSocket)) : undefined;
-    this.overhead = overhead;
-    const receive = (chunk: Buffer): void => {
-      overhead?.took(chunk.length);
-      this.reader.arrived(chunk);
-    };
+  constructor(
+    private readonly socket: Socket,
+    secure: boolean,
+    taker: Taker,
+  ) {
+    this.overhead = secure ? new TlsOverhead(tcpSocketOf(socket as TLSSocket)) : undefined;
     this.buffer = new ReceiveBuffer(secure);
     this.reader = new PacedReader(taker, this.buffer);
-    const moved = secure ? undefined : adopt(accepted, this.buffer, receive);
-    this.socket = moved ?? accepted;
-    this.reader.attach(this.socket);
-    if (secure) readInto(accepted as TLSSocket, this.buffer, receive);
+    this.reader.attach(socket);
+    const direct = readInto(socket, this.buffer, this);
     // Bytes decrypted together with the end of a handshake are already in the stream.
-    if (moved === undefined) accepted.on("data", receive);
-    // The gate counts connections by the accepted socket, which nothing else closes.
-    else moved.on("close", () => accepted.destroy());
+    if (secure || !direct) socket.on("data", (chunk: Buffer) => this.arrived(chunk));
+  }
+
+  arrived(chunk: Buffer): void {
+    this.overhead?.took(chunk.length);
+    this.reader.arrived(chunk);
   }
 
   /** Whether bytes have arrived that wait. */

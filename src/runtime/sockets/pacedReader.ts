@@ -1,8 +1,9 @@
 import type { Socket } from "node:net";
 import type { Guarded } from "./guarded.js";
 import { LASTING, type Memory, spent, TRANSIENT } from "./memory.js";
-import type { ReceiveBuffer } from "./receiveBuffer.js";
-import { beginSlice, rest, sliceIsFull, turnIsFull } from "./turn.js";
+import type { ReceiveBuffer, WaitingReader } from "./receiveBuffer.js";
+import type { Receiver } from "./node/reads.js";
+import { beginSlice, rest, type Resting, sliceIsFull, turnIsFull } from "./turn.js";
 
 /** What takes the bytes of a connection. */
 export interface Taker extends Guarded {
@@ -20,9 +21,9 @@ export interface Taker extends Guarded {
  * Reads a connection step by step (a head, a frame), and keeps what its taker, or this turn of the event loop, has no room
  * for. What was kept is taken before anything else is read.
  */
-export class PacedReader {
+export class PacedReader implements Receiver, Resting, WaitingReader {
   private unread: Buffer | undefined = undefined;
-  private readonly room = new Room();
+  private room: Room | undefined = undefined;
   private takesUnread = false;
   /** Waits for the next turn. */
   private resting = false;
@@ -34,7 +35,7 @@ export class PacedReader {
     private readonly taker: Taker,
     private readonly buffer?: ReceiveBuffer,
   ) {
-    if (buffer !== undefined) buffer.onFree = () => this.readOn();
+    if (buffer !== undefined) buffer.reader = this;
   }
 
   /** Before the first read. @param socket whose reads are {@link arrived} */
@@ -54,10 +55,10 @@ export class PacedReader {
   }
 
   /** Bytes were read. TLS delivers the rest of a read although it is to rest. */
-  readonly arrived = (chunk: Buffer): void => {
-    if (this.unread !== undefined) this.unread = this.room.join(this.unread, chunk);
+  arrived(chunk: Buffer): void {
+    if (this.unread !== undefined) this.unread = (this.room ??= new Room()).join(this.unread, chunk);
     else this.take(chunk);
-  };
+  }
 
   /** Takes these bytes before others, when it reads on. */
   begin(read: Buffer): void {
@@ -78,7 +79,7 @@ export class PacedReader {
   /** Forgets what was not taken. */
   drop(): void {
     this.unread = undefined;
-    this.room.forget();
+    this.room?.forget();
   }
 
   /** Whether the taker should leave the rest for another turn; asked between two steps. */
@@ -90,7 +91,7 @@ export class PacedReader {
     this.takesUnread = true;
     this.take(unread);
     this.takesUnread = false;
-    if (this.unread === undefined) this.room.free();
+    if (this.unread === undefined) this.room?.free();
   }
 
   private take(chunk: Buffer): void {
@@ -98,7 +99,8 @@ export class PacedReader {
     const at = this.taken(chunk);
     if (at < chunk.length) {
       const left = chunk.subarray(at);
-      this.unread = this.takesUnread || this.buffer === undefined ? left : this.room.copy(left);
+      this.unread =
+        this.takesUnread || this.buffer === undefined ? left : (this.room ??= new Room()).copy(left);
       // A read that is too much work for one turn is not made larger, as those of a transfer are.
       this.buffer?.release();
     }
@@ -119,13 +121,13 @@ export class PacedReader {
   private rest(): void {
     if (this.resting) return;
     this.resting = true;
-    rest(this.socket, this.goOn);
+    rest(this.socket, this);
   }
 
-  private readonly goOn = (): void => {
+  goOn(): void {
     this.resting = false;
     this.readOn();
-  };
+  }
 }
 
 /** Keeps bytes that were not taken: large ones in memory that is used again, or a flood would leave as much garbage. */

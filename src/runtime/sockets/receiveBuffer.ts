@@ -1,5 +1,11 @@
 import { LASTING, type Memory, spent, TRANSIENT } from "./memory.js";
 
+/** A reader that waits where the memory for the next read is kept. */
+export interface WaitingReader {
+  /** {@link ReceiveBuffer.isKept} is no longer true. */
+  readOn(): void;
+}
+
 /**
  * The memory that sockets read into. Node's default allocates 64 KiB for every read and leaves it to the garbage collector,
  * which costs more than the read. Instead all idle and lightly used sockets of a worker read into one shared buffer, whose
@@ -34,8 +40,7 @@ export class ReceiveBuffer {
    */
   constructor(private readonly pieces = false) {}
 
-  /** Called when {@link isKept} is no longer true. */
-  onFree: () => void = () => undefined;
+  reader: WaitingReader | undefined = undefined;
 
   /** The buffer for the first read. */
   get first(): Buffer {
@@ -66,7 +71,7 @@ export class ReceiveBuffer {
     if (own === undefined) return undefined;
     if (stopped && own.isKept) {
       this.intoOwn = this.awaited = own;
-      return own.whole(this.onFree);
+      return own.whole(this.reader);
     }
     const least = this.pieces ? RECORD_BYTES_MAX : own.bytes / 2;
     let room = own.room(least);
@@ -136,7 +141,7 @@ class OwnMemory implements Memory {
   at = 0;
   /** Pieces that are kept: no read begins before the end of the last one. */
   private kept = 0;
-  private onFree: (() => void) | undefined = undefined;
+  private reader: WaitingReader | undefined = undefined;
   private readonly buffer: Buffer;
 
   constructor(readonly bytes: number) {
@@ -155,8 +160,8 @@ class OwnMemory implements Memory {
   }
 
   /** All of it, to be read into once nothing of it is kept. */
-  whole(onFree: () => void): Buffer {
-    this.onFree = onFree;
+  whole(reader: WaitingReader | undefined): Buffer {
+    this.reader = reader;
     return this.buffer;
   }
 
@@ -166,11 +171,11 @@ class OwnMemory implements Memory {
   }
 
   giveBack(): void {
-    if (--this.kept > 0 || this.onFree === undefined) return;
-    const { onFree } = this;
-    this.onFree = undefined;
+    if (--this.kept > 0 || this.reader === undefined) return;
+    const { reader } = this;
+    this.reader = undefined;
     this.restart();
-    onFree();
+    reader.readOn();
   }
 
   private restart(): void {

@@ -25,7 +25,7 @@ const GRAIN = 8_192;
 /** Since the turn began. */
 let spent = 0;
 let ends = false;
-let resting: (() => void)[] = [];
+let resting: Resting[] = [];
 
 /** Counts pieces that were passed on, and bytes of framing around them. */
 export function countWork(pieces: number, framingBytes: number): void {
@@ -58,14 +58,16 @@ export function sliceIsFull(begin: number): boolean {
   return spent - begin > SLICE_MAX || spent > TURN_MAX;
 }
 
-/**
- * Reads the socket no more in this turn.
- *
- * @param goOn called in the next turn, or a later one: reads on, unless its owner has paused for another reason
- */
-export function rest(socket: Socket, goOn: () => void): void {
+/** A reader that rests. */
+export interface Resting {
+  /** Called in the next turn, or a later one: reads on, unless it has paused for another reason. */
+  goOn(): void;
+}
+
+/** Reads the socket no more in this turn. */
+export function rest(socket: Socket, reader: Resting): void {
   socket.pause();
-  resting.push(goOn);
+  resting.push(reader);
   endLater();
 }
 
@@ -82,7 +84,7 @@ function endTurn(): void {
   resting = [];
   let next = 0;
   // In the order in which they began to rest: whose turn it is not stays before those who rest again.
-  while (next < waiting.length && !turnIsFull()) waiting[next++]!();
+  while (next < waiting.length && !turnIsFull()) waiting[next++]!.goOn();
   if (next === waiting.length) return;
   resting = [...waiting.slice(next), ...resting];
   endLater();

@@ -3,7 +3,7 @@ import { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { keepReadableAfterWriteErrors } from "../sockets/node/peer.js";
 import { TlsOverhead } from "../sockets/node/tcpBelowTls.js";
-import { rest } from "../sockets/turn.js";
+import { rest, type Resting } from "../sockets/turn.js";
 
 /**
  * The TCP connection below TLS of a client. Its bytes pass through here, and not directly between Node's handles, which show
@@ -15,7 +15,7 @@ import { rest } from "../sockets/turn.js";
  * whether the server ended what it sent (`close_notify`; RFC 8446, 6.1), or it was cut off. And a reset comes behind the
  * bytes that arrived before it, however long a reader pauses.
  */
-export class TlsCarrier extends Duplex {
+export class TlsCarrier extends Duplex implements Resting {
   readonly tcp: Socket;
   /** Why TCP ended, if not in order. */
   failure: Error | undefined = undefined;
@@ -80,10 +80,12 @@ export class TlsCarrier extends Duplex {
 
   private rest(): void {
     this.resting = true;
-    rest(this.tcp, () => {
-      this.resting = false;
-      this.tcp.resume();
-    });
+    rest(this.tcp, this);
+  }
+
+  goOn(): void {
+    this.resting = false;
+    this.tcp.resume();
   }
 
   private failed(error: NodeJS.ErrnoException): void {

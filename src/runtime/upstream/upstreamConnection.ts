@@ -75,7 +75,7 @@ export class UpstreamConnection implements ResponseSink, Taker, RequestWriteList
     const { tls, lookup } = owner;
     this.buffer = new ReceiveBuffer(tls !== undefined);
     this.input = new PacedReader(this, this.buffer);
-    this.link = openLink({ ...address, lookup }, tls, this.buffer, this.input.arrived, header);
+    this.link = openLink({ ...address, lookup }, tls, this.buffer, this.input, header);
     this.socket = this.link.socket;
     this.input.attach(this.socket);
     this.request = new RequestWriter(this.socket, this);
@@ -194,7 +194,7 @@ export class UpstreamConnection implements ResponseSink, Taker, RequestWriteList
     this.connectMs = (performance.now() - this.begunAt) | 0;
     if (this.owner.tls) this.socket.uncork();
     else {
-      readDirectly(this.socket, this.buffer, this.input.arrived);
+      readDirectly(this.socket, this.buffer, this.input);
       this.request.connected();
     }
     this.onWrite();

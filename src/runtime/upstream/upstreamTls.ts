@@ -4,7 +4,7 @@ import { checkServerIdentity, connect, type SecureContext, type TLSSocket } from
 import type { UpstreamTlsConfig } from "../../model/serving.js";
 import { coarseNow } from "../sockets/deadlines.js";
 import { keepReadableAfterWriteErrors } from "../sockets/node/peer.js";
-import { onRead, readInto } from "../sockets/node/reads.js";
+import { onRead, readInto, type Receiver } from "../sockets/node/reads.js";
 import type { ReceiveBuffer } from "../sockets/receiveBuffer.js";
 import { TlsCarrier } from "../tls/tlsCarrier.js";
 import { upstreamContext } from "../tls/tlsContexts.js";
@@ -90,12 +90,12 @@ export function openLink(
   to: LinkOptions,
   tls: TlsToUpstream | undefined,
   buffer: ReceiveBuffer,
-  receive: (chunk: Buffer) => void,
+  receiver: Receiver,
   first?: Buffer,
 ): UpstreamLink {
   const options = { ...to, noDelay: true, keepAlive: true, allowHalfOpen: true, ...IN_TURN };
-  if (tls !== undefined) return new TlsConnection(tls, options, buffer, receive, first);
-  const tcp = connectTcp({ ...options, onread: onRead(buffer, receive) });
+  if (tls !== undefined) return new TlsConnection(tls, options, buffer, receiver, first);
+  const tcp = connectTcp({ ...options, onread: onRead(buffer, receiver) });
   keepReadableAfterWriteErrors(tcp);
   if (first !== undefined) tcp.write(first);
   const link = { socket: tcp, tcp, looksUp: false };
@@ -128,7 +128,7 @@ export class TlsConnection implements UpstreamLink {
     tls: TlsToUpstream,
     options: LinkOptions,
     buffer: ReceiveBuffer,
-    receive: (chunk: Buffer) => void,
+    receiver: Receiver,
     first?: Buffer,
   ) {
     const carrier = new TlsCarrier(options, false);
@@ -138,11 +138,12 @@ export class TlsConnection implements UpstreamLink {
     if (first !== undefined) this.tcp.write(first);
     this.socket = tls.begin(carrier);
     carrier.begin(this.socket);
-    const take = (chunk: Buffer): void => {
+    const arrived = (chunk: Buffer): void => {
       carrier.took(chunk);
-      receive(chunk);
+      receiver.arrived(chunk);
     };
-    if (!readInto(this.socket, buffer, take)) this.socket.on("data", receive);
+    if (!readInto(this.socket, buffer, { arrived }))
+      this.socket.on("data", (chunk: Buffer) => receiver.arrived(chunk));
     // Nothing is sent to an upstream before its certificate is verified.
     this.socket.cork();
   }

@@ -6,8 +6,7 @@
 export const PIECES = {
   boundSockets: "sockets that are bound and not accepted from; without it a sleeping thread holds each",
   singleThreadedGc: "single-threaded garbage collection in workers; without it they start helper threads",
-  movedSockets: "reads of HTTP into reused buffers; without it each read allocates",
-  tlsReadBuffers: "reads of HTTPS into reused buffers; without it each read allocates",
+  readBuffers: "reads of clients, and of TLS, into reused buffers; without it each read allocates",
   directReads: "reads that bypass Node's streams; without it reads use the streams",
   directWrites: "small writes that bypass Node's streams; without it they use the streams",
   tcpBelowTls: "the TCP socket below a TLS socket; without it an async context leads to it",

@@ -1,11 +1,15 @@
-import { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
+import { type OnReadOpts, Socket } from "node:net";
 import type { ReceiveBuffer } from "../receiveBuffer.js";
 import { doWithout, uses } from "./pieces.js";
 import { handleOf, streams } from "./streamHandles.js";
 
+/** What takes the bytes of each read. */
+export interface Receiver {
+  arrived(chunk: Buffer): void;
+}
+
 /** The value of Node's `onread` option, for a receiver of whole reads. */
-export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) {
+export function onRead(buffer: ReceiveBuffer, receiver: Receiver): OnReadOpts {
   let read = false;
   return {
     buffer: (): Buffer => {
@@ -17,7 +21,7 @@ export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) 
     },
     callback: (bytes: number): boolean => {
       read = true;
-      receive(buffer.read(bytes));
+      receiver.arrived(buffer.read(bytes));
       // To pause, the socket is paused.
       return true;
     },
@@ -25,68 +29,46 @@ export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) 
 }
 
 /**
- * Makes a socket that reads into `buffer` by `onRead` pass on its reads without Node's stream machinery in between.
- * Does nothing if that is not possible. Ends and errors take the usual way.
+ * Makes a socket that reads into `buffer` by `onRead` pass on its reads without Node's stream machinery in between. Ends
+ * and errors take the usual way.
+ * @returns false if that is not possible: nothing has changed
  */
-export function readDirectly(socket: Socket, buffer: ReceiveBuffer, receive: (chunk: Buffer) => void): void {
+export function readDirectly(socket: Socket, buffer: ReceiveBuffer, receiver: Receiver): boolean {
   const handle = uses.directReads ? handleOf(socket) : undefined;
-  if (handle === undefined) return;
+  if (handle === undefined) return false;
   const { streamBaseState, kReadBytesOrError } = streams!;
   const { onread } = handle;
   handle.onread = function (bytes) {
     const count = streamBaseState[kReadBytesOrError]!;
     if (count <= 0 || socket.destroyed) return onread.call(this, bytes);
-    receive(buffer.read(count));
+    receiver.arrived(buffer.read(count));
     return buffer.next(socket.isPaused());
   };
+  return true;
 }
 
 /**
- * An accepted connection as a socket that reads into `buffer`. Node offers `onread` only to sockets that are made with
- * it, so the accepted socket's handle moves into a new one.
- * @returns undefined if that is not possible: the accepted socket is then read as usual
- */
-export function adopt(
-  accepted: Socket,
-  buffer: ReceiveBuffer,
-  receive: (chunk: Buffer) => void,
-): Socket | undefined {
-  const from = accepted as unknown as AcceptedSocket;
-  const handle = from._handle;
-  if (!uses.movedSockets || handle == null) return undefined;
-  from._handle = null;
-  const socket = new Socket({ handle, allowHalfOpen: true, onread: onRead(buffer, receive) } as object);
-  // The server counts its connections by this field, and closes when none is left.
-  (socket as unknown as AcceptedSocket)._server = from._server;
-  from._server = null;
-  readDirectly(socket, buffer, receive);
-  return socket;
-}
-
-/**
- * Makes a TLS socket read into `buffer` too. TLS sockets of a server take no `onread`, but read by the same code; its
- * settings are kept under symbols, which a probe socket shows.
+ * Makes an accepted socket, or one with TLS, read into `buffer`. Node offers `onread` only to sockets that connect, but
+ * reads all sockets by the same code; its settings are kept under symbols, which a probe socket shows.
  * @returns false if that is not possible: the socket is then read as usual
  */
-export function readInto(
-  socket: TLSSocket,
-  buffer: ReceiveBuffer,
-  receive: (chunk: Buffer) => void,
-): boolean {
-  if (!uses.tlsReadBuffers) return false;
+export function readInto(socket: Socket, buffer: ReceiveBuffer, receiver: Receiver): boolean {
+  if (!uses.readBuffers) return false;
   const { _handle: handle } = socket as unknown as { _handle: { useUserBuffer?(into: Buffer): void } | null };
   const fields = socket as unknown as Record<symbol, unknown>;
   const [kBuffer, kCallback, kGenerate] = ONREAD_SYMBOLS as [symbol, symbol, symbol];
   if (handle?.useUserBuffer === undefined || !ONREAD_SYMBOLS.every((symbol) => symbol in fields))
     return false;
-  const { callback, buffer: generate } = onRead(buffer, receive);
-  fields[kBuffer] = generate();
-  fields[kCallback] = callback;
-  fields[kGenerate] = generate;
+  // Node asks these two functions for nothing where reads are direct; thousands of connections need none of their own.
+  const asked = readDirectly(socket, buffer, receiver) ? UNASKED : onRead(buffer, receiver);
+  fields[kBuffer] = buffer.first;
+  fields[kCallback] = asked.callback;
+  fields[kGenerate] = asked.buffer;
   handle.useUserBuffer(buffer.first);
-  readDirectly(socket, buffer, receive);
   return true;
 }
+
+const UNASKED: OnReadOpts = { buffer: () => Buffer.alloc(0), callback: () => true };
 
 /**
  * Properties of a socket: its buffer, the function that it calls after a read, and the function that returns the next
@@ -98,11 +80,6 @@ const ONREAD_SYMBOLS = ((): readonly symbol[] => {
   const found = ["kBuffer", "kBufferCb", "kBufferGen"].flatMap(
     (name) => symbols.find((s) => s.description === name) ?? [],
   );
-  if (found.length < 3) doWithout(["tlsReadBuffers"]);
+  if (found.length < 3) doWithout(["readBuffers"]);
   return found;
 })();
-
-interface AcceptedSocket {
-  _handle: unknown;
-  _server: unknown;
-}

@@ -19,13 +19,20 @@ const SINGLE_THREADED = "--single-threaded-gc";
 /** Sizes that an administrator gave to Node take precedence. */
 function heapOptions(heap: HeapSizes | undefined): string[] {
   const given = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ").replaceAll("_", "-");
-  if (heap === undefined || given.includes("--max-old-space-size")) return [];
-  const { oldMiB, semiMiB } = heap;
-  return [
-    `--max-old-space-size=${oldMiB}`,
-    ...(semiMiB === undefined ? [] : [`--max-semi-space-size=${semiMiB}`]),
+  const sizes: [option: string, mib: number | undefined][] = [
+    ["--max-old-space-size", heap?.oldMiB],
+    ["--max-semi-space-size", heap?.semiMiB ?? SEMI_MIB],
   ];
+  return sizes.flatMap(([option, mib]) =>
+    mib === undefined || given.includes(option) ? [] : [`${option}=${mib}`],
+  );
 }
+
+/**
+ * The young generation has two semi-spaces, for a moment three. V8 lets each grow to 32 MiB when thousands of connections
+ * arrive, and keeps them; requests gain nothing by more than this.
+ */
+const SEMI_MIB = 8;
 
 /** Exit code of a Node that does not know an option (nodejs.org, "Process exit codes"). */
 const BAD_OPTION = 9;

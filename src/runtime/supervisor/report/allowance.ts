@@ -37,7 +37,7 @@ export function heapOf(config: Pick<ProxyConfig, "workers">, limits = ownLimits(
 
 export interface WorkerHeap {
   readonly oldMiB: number;
-  /** The size of a semi-space: the young generation has up to three of them. V8's own choice is 16. */
+  /** The size of a semi-space, where there is less room than for the usual one (`workerOptions`). */
   readonly semiMiB?: number;
 }
 

@@ -140,7 +140,7 @@ export class ServerCheck {
       const buffer = new ReceiveBuffer(tls !== undefined);
       const reader = responseHeadReader(config);
       let informational = 0;
-      const receive = (chunk: Buffer): void => {
+      const arrived = (chunk: Buffer): void => {
         if (health.tcp) return;
         try {
           for (let at = 0; at < chunk.length && reader.read(chunk, at); at = reader.next) {
@@ -153,7 +153,7 @@ export class ServerCheck {
           done(`an invalid response: ${error.message}`);
         }
       };
-      const { socket, tcp } = openLink(this.to, tls, buffer, receive, this.header);
+      const { socket, tcp } = openLink(this.to, tls, buffer, { arrived }, this.header);
       const done = (why?: string): void => {
         stop();
         signal.removeEventListener("abort", aborted);
