@@ -4,7 +4,8 @@ import { refuseDebugger } from "../runtime/supervisor/processes/noDebugger.js";
 refuseDebugger();
 
 /*
- * Modules are loaded only where they are needed, because a start waits for two processes to load theirs: a worker needs neither command line nor parser, and its master needs no protocols.
+ * Modules are loaded only where they are needed, because a start waits for two processes to load theirs: a worker needs
+ * neither command line nor parser, and its master needs no protocols.
  */
 // Not a command for users: `serve` starts its workers with it.
 if (process.argv[2] === "worker")
