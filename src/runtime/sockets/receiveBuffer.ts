@@ -19,6 +19,7 @@ export interface WaitingReader {
 export class ReceiveBuffer {
   /** The memory of the bytes just read; before the first read here they come from memory of their own. */
   memory: Memory = LASTING;
+  reader: WaitingReader | undefined = undefined;
   private own: OwnMemory | undefined = undefined;
   /** Takes turns with `own` while receivers keep pieces: a paused socket has its buffer for the next read already. */
   private second: OwnMemory | undefined = undefined;
@@ -39,8 +40,6 @@ export class ReceiveBuffer {
    *   together later, one behind the other
    */
   constructor(private readonly pieces = false) {}
-
-  reader: WaitingReader | undefined = undefined;
 
   /** The buffer for the first read. */
   get first(): Buffer {
