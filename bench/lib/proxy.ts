@@ -49,8 +49,8 @@ export const bulkUpstreams = ({ upstreams, upstreamTls }: Setup): { files: numbe
 
 export interface ProxyKind {
   readonly name: string;
-  /** `node`: runs on Node, and is one of the peers whose best is compared with. */
-  readonly family: "portico" | "nginx" | "native" | "node";
+  /** `node`: runs on Node, and is one of the peers whose best is compared with; `bare`: Node without a proxy. */
+  readonly family: "portico" | "nginx" | "native" | "node" | "bare";
   readonly abilities: readonly Ability[];
   /** Its version; undefined if it is not installed. */
   version(): string | undefined;

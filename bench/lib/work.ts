@@ -16,6 +16,8 @@ export interface Work {
    */
   readonly by: "cpu" | "clock" | "memory";
   readonly bars: readonly Bar[];
+  /** Whether the README shows every proxy's line, and not only what the summary has room for. */
+  readonly isDetailed?: boolean;
   /** Whether `--quick` runs it. */
   readonly quick?: boolean;
   run(bench: Bench): Promise<Row[]>;
@@ -41,6 +43,9 @@ export interface Bar {
 export const ABSOLUTE = "absolute";
 /** The cheapest of the peers that run on Node. */
 export const BEST_NODE_PEER = "best Node peer";
+
+/** The row of a server that is Node and nothing else, on the Node that runs Portico. */
+export const BARE = "bare Node";
 
 /** The row of an earlier build (`--before`), and how much more the build of the sources may cost: noise of one run. */
 export const BEFORE = "portico-before";

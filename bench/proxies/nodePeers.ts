@@ -15,8 +15,11 @@ export const nodePeers: readonly ProxyKind[] = [
   peer("fastify-http-proxy", "@fastify/http-proxy"),
 ];
 
-/** @param dependency the package it needs; undefined for one of Node alone */
-function peer(name: string, dependency: string | undefined): ProxyKind {
+/**
+ * @param dependency the package it needs; undefined for one of Node alone
+ * @param node the binary that runs it
+ */
+export function peer(name: string, dependency: string | undefined, node = () => process.execPath): ProxyKind {
   return {
     name,
     family: "node",
@@ -26,7 +29,7 @@ function peer(name: string, dependency: string | undefined): ProxyKind {
       const { port, upstreams, mode, keepAliveSeconds } = setup;
       const settings = { port, upstreams, mode, keepAliveSeconds, tls: setup.site.tls };
       return {
-        command: [process.execPath, path.join(__dirname, "peers", `${name}.mjs`)],
+        command: [node(), path.join(__dirname, "peers", `${name}.mjs`)],
         env: { BENCH_PEER: JSON.stringify(settings), NODE_ENV: "production" },
       };
     },

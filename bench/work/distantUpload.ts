@@ -17,7 +17,7 @@ export const distantUpload: Work = {
   what: `upload of 8 MB over HTTP/2 with ${ROUND_TRIP_MS} ms of added round trip`,
   unit: "MB/s",
   by: "clock",
-  bars: [{ to: "nginx", limit: 20, atLeast: true }],
+  bars: [{ to: "nginx", limit: 40, atLeast: true }],
   run: (bench) =>
     alternate(bench, { mode: "tls", ability: "http2", rounds: Math.min(bench.rounds, 3) }, (proxy) =>
       upload(bench, proxy),

@@ -1,9 +1,12 @@
-import { alternate, type Bench, costOf, type Sample } from "../lib/bench.js";
+import { withBareNode } from "../proxies/bareNode.js";
+import { alternate, type Bench, costOf, type Rounds, type Sample } from "../lib/bench.js";
 import { runChecked } from "../lib/children.js";
 import type { RunningProxy } from "../lib/proxy.js";
-import type { Work } from "../lib/work.js";
+import { cpuBar, type Work } from "../lib/work.js";
 
 /** Handshakes of the front end's policy: TLS 1.2, ECDHE on secp384r1, an RSA key of 2048 bits. */
+
+const TLS: Rounds = { mode: "tls", ability: "tls" };
 
 export const tlsFull: Work = {
   name: "tls-full",
@@ -12,8 +15,8 @@ export const tlsFull: Work = {
   rate: "handshakes/s",
   by: "cpu",
   bars: [],
-  run: (bench) =>
-    alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-new")),
+  isDetailed: true,
+  run: (bench) => alternate(withBareNode(bench), TLS, (proxy) => handshakes(bench, proxy, "-new")),
 };
 
 export const tlsResumed: Work = {
@@ -22,9 +25,9 @@ export const tlsResumed: Work = {
   unit: "µs/handshake",
   rate: "handshakes/s",
   by: "cpu",
-  bars: [],
-  run: (bench) =>
-    alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-reuse")),
+  bars: [cpuBar(1.5)],
+  isDetailed: true,
+  run: (bench) => alternate(withBareNode(bench), TLS, (proxy) => handshakes(bench, proxy, "-reuse")),
 };
 
 const SECONDS = 2;

@@ -1,3 +1,4 @@
+import { atRest } from "./atRest.js";
 import { downloads, uploads } from "./bulk.js";
 import { distantUpload } from "./distantUpload.js";
 import { tlsFull, tlsResumed } from "./handshakes.js";
@@ -28,6 +29,7 @@ export const WORK: readonly Work[] = [
   ...staticFiles,
   latency,
   ...memory,
+  atRest,
   start,
   synthesis,
   importing,

@@ -1,51 +1,62 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { withBareNode } from "../proxies/bareNode.js";
 import { able, type Bench, type Row, startKind } from "../lib/bench.js";
 import { runChecked, stop } from "../lib/children.js";
 import { startHelper } from "../lib/helpers.js";
 import { proportionalBytes, writtenBytes } from "../lib/processes.js";
 import type { ProxyKind, RunningProxy, Setup } from "../lib/proxy.js";
 import type { Sample } from "../lib/bench.js";
-import { ABSOLUTE, type Work } from "../lib/work.js";
+import { ABSOLUTE, BARE, type Bar, type Work } from "../lib/work.js";
 
 /** Memory is proportional set size: pages that processes share are split between them. Kernel buffers are not in it. */
 
 const MIB = 2 ** 20;
 const IDLE_CONNECTIONS = 10_000;
 const SLOW_READERS = 100;
-const SLOW_BYTES_PER_SECOND = 1_000_000;
+/** Bytes a second that a client reads, and how long it is watched. */
+interface Reading {
+  readonly rate: number;
+  readonly seconds: number;
+}
 /** Buffers grow with what a client takes, and the allocator's share of them after that: half a minute in, nothing may. */
-const SLOW_SECONDS = 40;
+const SLOW: Reading = { rate: 1_000_000, seconds: 40 };
+/** Whoever takes nothing fills all buffers at once. */
+const STUCK: Reading = { rate: 0, seconds: 15 };
 /** nginx spools what a slow client does not take, up to 1 GiB each: enough is seen before a disk is full. */
 const SPOOLED_BYTES_MAX = 4 * 2 ** 30;
 /** Access logs and the like. */
 const WRITTEN_BYTES_MAX = 16 * MIB;
 
 export const memory: readonly Work[] = [
-  idle("idle-plain", "plain", 100),
-  idle("idle-tls", "tls", 300),
-  slow("slow-readers", "plain"),
-  slow("slow-readers-tls", "tls"),
+  idle("idle-plain", "plain", [{ to: ABSOLUTE, limit: 60 }]),
+  // What one TLS connection takes is mostly OpenSSL's and Node's, and another figure on each Node.
+  idle("idle-tls", "tls", [{ to: BARE, limit: 1.1 }]),
+  readers("slow-readers", "slow clients", "plain", SLOW, 4),
+  readers("slow-readers-tls", "slow clients", "tls", SLOW, 4),
+  readers("stuck-readers", "clients that take nothing", "plain", STUCK, 1 / 8),
+  readers("stuck-readers-tls", "clients that take nothing", "tls", STUCK, 1 / 8),
 ];
 
-function idle(name: string, mode: Setup["mode"], limit: number): Work {
+function idle(name: string, mode: Setup["mode"], bars: readonly Bar[]): Work {
   return {
     name,
     what: `memory of ${IDLE_CONNECTIONS.toLocaleString("en-US")} idle keep-alive connections, ${mode === "tls" ? "TLS" : mode}`,
     unit: "MiB",
     by: "memory",
-    bars: [{ to: ABSOLUTE, limit }],
-    run: (bench) => once(bench, mode, idleConnections),
+    bars,
+    isDetailed: true,
+    run: (bench) => once(withBareNode(bench), mode, idleConnections),
   };
 }
 
-function slow(name: string, mode: Setup["mode"]): Work {
+function readers(name: string, whose: string, mode: Setup["mode"], reading: Reading, limit: number): Work {
   return {
     name,
-    what: `memory of ${SLOW_READERS} downloads of 1 GiB to slow clients, ${mode === "tls" ? "TLS" : mode}`,
+    what: `memory of ${SLOW_READERS} downloads of 1 GiB to ${whose}, ${mode === "tls" ? "TLS" : mode}`,
     unit: "MiB/transfer",
     by: "memory",
-    bars: [{ to: ABSOLUTE, limit: 4 }],
-    run: (bench) => once(bench, mode, slowReaders),
+    bars: [{ to: ABSOLUTE, limit }],
+    run: (bench) => once(bench, mode, (run, proxy) => slowReaders(run, proxy, reading)),
   };
 }
 
@@ -57,7 +68,7 @@ async function once(
 ): Promise<Row[]> {
   const rows: Row[] = [];
   const ability = mode === "tls" ? "tls" : "http1";
-  for (const kind of able(bench, { ability, families: ["portico", "nginx", "native"] })) {
+  for (const kind of able(bench, { ability, families: ["portico", "nginx", "native", "bare"] })) {
     bench.note(kind.name);
     rows.push(await row(bench, kind, mode, measure));
   }
@@ -74,7 +85,7 @@ async function row(
   const proxy = await startKind(bench, kind, mode, { keepAliveSeconds: 600 });
   try {
     const url = `${proxy.origin}/sync/small`;
-    await runChecked(["curl", "-sSk", "-o", "/dev/null", url], { limitMs: 10_000 });
+    await runChecked(["curl", "-sSk", "--http1.1", "-o", "/dev/null", url], { limitMs: 10_000 });
     await sleep(1_000);
     return { proxy: kind.name, family: kind.family, samples: [await measure(bench, proxy)] };
   } catch (error) {
@@ -100,15 +111,15 @@ async function idleConnections(bench: Bench, proxy: RunningProxy): Promise<Sampl
   }
 }
 
-async function slowReaders(bench: Bench, proxy: RunningProxy): Promise<Sample> {
+async function slowReaders(bench: Bench, proxy: RunningProxy, { rate, seconds }: Reading): Promise<Sample> {
   const pids = proxy.pids();
   const before = { memory: proportionalBytes(pids), written: writtenBytes(pids) };
-  const args = [proxy.port, proxy.mode, SLOW_READERS, "/synchttp/1g.bin", SLOW_BYTES_PER_SECOND];
+  const args = [proxy.port, proxy.mode, SLOW_READERS, "/synchttp/1g.bin", rate];
   const clients = startHelper("slowReaders", args, bench.loadCores);
   try {
     const taken: number[] = [];
     let [written, received] = [0, 0];
-    for (let second = 0; second < SLOW_SECONDS && written < SPOOLED_BYTES_MAX; second++) {
+    for (let second = 0; second < seconds && written < SPOOLED_BYTES_MAX; second++) {
       const seen = await clients.next(15_000);
       if (seen["ended"] !== 0) throw new Error(`${seen["ended"]} downloads ended early`);
       received = seen["received"]!;

@@ -62,7 +62,7 @@ export const workerScaling: Work = {
   unit: "µs/request",
   rate: "requests/s",
   by: "cpu",
-  bars: [{ ...cpuBar(1.0, "nginx, 2 workers"), row: "portico, 2 workers" }],
+  bars: [{ ...cpuBar(1.05, "nginx, 2 workers"), row: "portico, 2 workers" }],
   run: (bench) => {
     const shared = { ...bench, loadCores: ALL_CORES };
     const variants = {

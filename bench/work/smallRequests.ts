@@ -22,7 +22,7 @@ export const smallTls: Work = {
   unit: "µs/request",
   rate: "requests/s",
   by: "cpu",
-  bars: [quickBar(1.0, 1.27)],
+  bars: [quickBar(1.05, 1.27)],
   quick: true,
   run: (bench) => alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => wrk(bench, proxy, TARGET)),
 };

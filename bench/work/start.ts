@@ -17,7 +17,7 @@ export const start: Work = {
   what: "start of the process to the first 200",
   unit: "ms",
   by: "clock",
-  bars: [{ to: ABSOLUTE, limit: 250 }],
+  bars: [{ to: ABSOLUTE, limit: 150 }],
   quick: true,
   run: async (bench) => {
     const kinds = able(bench, { ability: "http1" });
