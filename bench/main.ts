@@ -95,8 +95,7 @@ async function runWork(work: Work, bench: Bench): Promise<Result> {
     }
     return result;
   } catch (error) {
-    const { name, what, unit, by, bars } = work;
-    return { name, what, unit, by, lines: [], verdicts: bars, failure: (error as Error).message };
+    return { ...judge(work, []), failure: (error as Error).message };
   }
 }
 

@@ -55,6 +55,8 @@ export interface Row {
   readonly family: ProxyKind["family"];
   /** The row it is compared with in the table. */
   readonly reference?: string;
+  /** Where on the axis it lies, if the item is a curve. */
+  readonly at?: number;
   readonly samples: readonly Sample[];
   /** Why there are no samples. */
   readonly failure?: string;

@@ -8,6 +8,8 @@ export interface Line {
   readonly family: Row["family"];
   /** The row its ratio refers to. */
   readonly reference?: string;
+  /** Where on the axis it lies, if the result is a curve. */
+  readonly at?: number;
   /** What is compared: the lowest of the rounds where CPU time is measured, else their median. */
   readonly value?: number;
   readonly lowest?: number;
@@ -42,16 +44,18 @@ export interface Result {
   readonly unit: string;
   readonly rate?: string;
   readonly by: Work["by"];
+  readonly isDetailed?: boolean;
+  readonly axis?: Work["axis"];
   readonly lines: readonly Line[];
   readonly verdicts: readonly Verdict[];
   readonly failure?: string;
 }
 
 export function judge(work: Work, rows: readonly Row[]): Result {
-  const { name, what, unit, rate, by, bars } = work;
-  const estimate = by === "cpu" ? (values: readonly number[]) => Math.min(...values) : median;
+  const { bars, run: _run, quick: _quick, ...described } = work;
+  const estimate = work.by === "cpu" ? (values: readonly number[]) => Math.min(...values) : median;
   const lines = rows.map((row) => line(row, referenceOf(row, rows), estimate));
-  return { name, what, unit, rate, by, lines, verdicts: bars.map((bar) => verdict(bar, lines)) };
+  return { ...described, lines, verdicts: bars.map((bar) => verdict(bar, lines)) };
 }
 
 /** What a row is compared with. */
@@ -60,8 +64,8 @@ function referenceOf({ reference = "nginx" }: Row, rows: readonly Row[]): readon
 }
 
 function line(row: Row, reference: readonly Sample[], estimate: (values: readonly number[]) => number): Line {
-  const { proxy, family, reference: name, samples, failure } = row;
-  if (samples.length === 0) return { proxy, family, rounds: 0, failure };
+  const { proxy, family, reference: name, at, samples, failure } = row;
+  if (samples.length === 0) return { proxy, family, at, rounds: 0, failure };
   const values = samples.map((sample) => sample.value);
   const value = estimate(values);
   const peaks = samples.map((sample) => sample.peakBytes ?? 0);
@@ -69,6 +73,7 @@ function line(row: Row, reference: readonly Sample[], estimate: (values: readonl
     proxy,
     family,
     reference: name,
+    at,
     value,
     lowest: Math.min(...values),
     median: median(values),

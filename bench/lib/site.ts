@@ -23,6 +23,9 @@ export const GIB = 2 ** 30;
 /** Large bodies: that of a full run, and that of a quick one. */
 export const FULL_BULK = { name: "1g.bin", bytes: GIB };
 export const QUICK_BULK = { name: "256m.bin", bytes: GIB / 4 };
+/** Bodies between the smallest and the large one, below {@link bodyName}. */
+export const BODY_SIZES = [1, 2 ** 10, 2 ** 15, 2 ** 20, 2 ** 25];
+export const bodyName = (bytes: number): string => `${bytes}.bin`;
 export const SMALL_UPLOAD_BYTES = 8_000_000;
 /** Name that clients ask for: the address, as long as a host has no domain (service 1.3). */
 export const HOST = "127.0.0.1";
@@ -49,6 +52,7 @@ export async function createSite(bulk: { name: string; bytes: number }): Promise
   }
   writeFileSync(path.join(site.defaultPage, "index.html"), "<!DOCTYPE html>\n<p>It works.</p>\n");
   writeFileSync(path.join(site.media, "10k.bin"), randomBytes(10_240));
+  for (const bytes of BODY_SIZES) fill(path.join(site.media, bodyName(bytes)), bytes);
   fill(path.join(site.media, bulk.name), bulk.bytes);
   fill(site.smallUpload, SMALL_UPLOAD_BYTES);
   await writeTlsFiles(site);

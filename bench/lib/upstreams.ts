@@ -75,7 +75,8 @@ function config(site: Site, { web, files, filesOverTls }: Origins): string {
 worker_processes 1;
 ${process.getuid?.() === 0 ? "user root;" : ""}
 pid nginx.pid;
-events { worker_connections 4096; }
+worker_rlimit_nofile 20000;
+events { worker_connections 16384; }
 http {
   client_body_temp_path body;
   proxy_temp_path proxy;

@@ -18,6 +18,8 @@ export interface Work {
   readonly bars: readonly Bar[];
   /** Whether the README shows every proxy's line, and not only what the summary has room for. */
   readonly isDetailed?: boolean;
+  /** What changes from row to row of a curve (`at` of a row). */
+  readonly axis?: "connections" | "bytes";
   /** Whether `--quick` runs it. */
   readonly quick?: boolean;
   run(bench: Bench): Promise<Row[]>;

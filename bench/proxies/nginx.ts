@@ -21,8 +21,8 @@ export const nginx: ProxyKind = {
 
 /**
  * The config of this service written out for nginx, as the tests have it, with upstream connections kept alive, as many
- * as Portico keeps: nginx without it is a third slower. `worker_connections` is raised for the test of idle
- * connections.
+ * as Portico keeps: nginx without it is a third slower. `worker_connections` is raised for the items with
+ * 10,000 connections.
  */
 function config(setup: Setup): string {
   const { files, dav } = bulkUpstreams(setup);
@@ -34,7 +34,7 @@ ${process.getuid?.() === 0 ? "user root;" : ""}
 pid nginx.pid;
 error_log logs/error.log;
 worker_rlimit_nofile 20000;
-events { worker_connections 16384; }
+events { worker_connections 32768; }
 http {
   client_body_temp_path body;
   proxy_temp_path proxy;

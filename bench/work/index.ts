@@ -1,4 +1,5 @@
 import { atRest } from "./atRest.js";
+import { loadCurve, sizeCurve } from "./curves.js";
 import { downloads, uploads } from "./bulk.js";
 import { distantUpload } from "./distantUpload.js";
 import { tlsFull, tlsResumed } from "./handshakes.js";
@@ -28,6 +29,8 @@ export const WORK: readonly Work[] = [
   distantUpload,
   ...staticFiles,
   latency,
+  loadCurve,
+  sizeCurve,
   ...memory,
   atRest,
   start,
