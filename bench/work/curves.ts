@@ -1,6 +1,5 @@
 import { alternate, type Bench, type Row, type Sample } from "../lib/bench.js";
 import { curl, wrk } from "../lib/loads.js";
-
 import type { RunningProxy } from "../lib/proxy.js";
 import { BODY_SIZES, bodyName, GIB } from "../lib/site.js";
 import type { Work } from "../lib/work.js";

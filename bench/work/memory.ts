@@ -20,7 +20,7 @@ interface Reading {
 }
 /** Buffers grow with what a client takes, and the allocator's share of them after that: half a minute in, nothing may. */
 const SLOW: Reading = { rate: 1_000_000, seconds: 40 };
-/** Whoever takes nothing fills all buffers at once. */
+/** A client that takes nothing fills all buffers at once. */
 const STUCK: Reading = { rate: 0, seconds: 15 };
 /** nginx spools what a slow client does not take, up to 1 GiB each: enough is seen before a disk is full. */
 const SPOOLED_BYTES_MAX = 4 * 2 ** 30;
