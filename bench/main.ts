@@ -7,7 +7,7 @@ import { installPeers } from "./lib/dependencies.js";
 import { judge, type Result, type Verdict } from "./lib/judge.js";
 import { describeMachine } from "./lib/machine.js";
 import { type Options, parseOptions, usage } from "./lib/options.js";
-import { writeReport } from "./lib/report.js";
+import { redraw, writeReport } from "./lib/report.js";
 import { runMicro } from "./lib/runMicro.js";
 import { createSite, FULL_BULK, QUICK_BULK } from "./lib/site.js";
 import { digits, resultTable, summaryTable } from "./lib/table.js";
@@ -23,6 +23,10 @@ async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2), WORK);
   if (options.help) {
     console.log(usage(WORK));
+    return 0;
+  }
+  if (options.redraw) {
+    redraw();
     return 0;
   }
   cleanUpOnExit();

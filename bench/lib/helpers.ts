@@ -10,6 +10,8 @@ export interface Helper {
   readonly child: ChildProcess;
   /** The next line it prints, parsed as JSON. */
   next(limitMs: number): Promise<Record<string, number>>;
+  /** What it has written to standard error so far. */
+  errors(): string;
 }
 
 /** @param under a command that runs the helper, such as `nice` */
@@ -43,5 +45,5 @@ export function startHelper(
     }
     return JSON.parse(lines.shift()!);
   };
-  return { child, next };
+  return { child, next, errors: () => errors };
 }

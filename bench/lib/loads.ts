@@ -8,17 +8,29 @@ import { quantile } from "./statistics.js";
 
 /** The load generators: wrk for HTTP/1.1, h2load for HTTP/2, curl for large bodies. */
 
-/** Many small requests, as fast as responses come; the value is CPU µs a request. */
+/**
+ * Many small requests, as fast as responses come; the value is CPU µs a request.
+ * @param options.patience seconds that a response may take
+ */
 export async function wrk(
   bench: Bench,
   proxy: RunningProxy,
   target: string,
-  { connections = 32, headers = [] as string[], seconds = bench.quick ? 1 : 2 } = {},
+  { connections = 32, headers = [] as string[], seconds = bench.quick ? 1 : 2, patience = 2 } = {},
 ): Promise<Sample> {
   const fields = headers.flatMap((header) => ["-H", header]);
   const { result, cpuNs, circumstances } = await costOf(proxy, () =>
     runChecked(
-      ["wrk", "-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...fields, `${proxy.origin}${target}`],
+      [
+        "wrk",
+        "-t1",
+        `-c${connections}`,
+        `-d${seconds}s`,
+        "--latency",
+        `--timeout=${patience}s`,
+        ...fields,
+        `${proxy.origin}${target}`,
+      ],
       { cores: bench.loadCores, limitMs: (seconds + 20) * 1000 },
     ),
   );

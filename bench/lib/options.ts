@@ -6,6 +6,7 @@ import type { Work } from "./work.js";
 export interface Options {
   readonly help: boolean;
   readonly micro: boolean;
+  readonly redraw: boolean;
   readonly quick: boolean;
   readonly requireNginx: boolean;
   readonly rounds: number;
@@ -28,6 +29,7 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
     options: {
       help: { type: "boolean", default: false },
       micro: { type: "boolean", default: false },
+      redraw: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       "require-nginx": { type: "boolean", default: false },
       rounds: { type: "string" },
@@ -42,6 +44,7 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
   return {
     help: values.help,
     micro: values.micro,
+    redraw: values.redraw,
     quick,
     requireNginx: values["require-nginx"],
     rounds: numberOf("rounds", values.rounds ?? (quick ? "6" : "8")),
@@ -69,6 +72,7 @@ export function usage(all: readonly Work[]): string {
   --before FILE          a portico.mjs of an earlier build takes part in the same rounds: what did a change cost?
   --require-nginx        fail when nginx is not installed
   --micro                micro-benchmarks of Portico's hot functions instead
+  --redraw               the README's summary and pictures again, from the last complete run; measures nothing
   --help                 this text
 
 Items:

@@ -31,6 +31,10 @@ export interface Setup {
   /** Further routes and virtual servers, that no request asks for. */
   readonly extraRoutes?: number;
   readonly extraServers?: number;
+  /** Names of further sites, which have the same routes. */
+  readonly furtherSites?: readonly string[];
+  /** A command that runs the proxy's, in the same process. */
+  readonly under?: readonly string[];
   /** The file server and the WebDAV daemon speak TLS. */
   readonly upstreamTls?: boolean;
   /** How many servers the application has; default 1. Portico, nginx and haproxy share requests out among them. */
@@ -100,7 +104,7 @@ export async function startProxy(kind: ProxyKind, setup: Setup): Promise<Running
 export function launch(kind: ProxyKind, setup: Setup): ChildProcess {
   mkdirSync(path.join(setup.folder, "logs"), { recursive: true });
   const { command, env } = kind.prepare(setup);
-  return start(command, {
+  return start([...(setup.under ?? []), ...command], {
     cores: setup.cores,
     // systemd passes nobody's certificates on; Node would read them at its start.
     env: { NODE_EXTRA_CA_CERTS: undefined, ...env },

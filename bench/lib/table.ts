@@ -34,22 +34,28 @@ export function summaryTable(results: readonly Result[]): string {
       ? [shownRow(result)]
       : result.verdicts.map((verdict) => judgedRow(result, verdict)),
   );
-  return markdown(["work", "unit", "portico", "nginx", "ratio", "bar", "verdict"], rows);
+  return markdown(["work", "unit", "portico", ...SUMMED, "ratio", "bar", "verdict"], rows);
 }
+
+/** The proxies that the summary shows beside Portico. */
+const SUMMED = ["nginx", "haproxy", "caddy"] as const;
 
 function judgedRow(result: Result, verdict: Verdict): string[] {
   const own = result.lines.find((line) => line.proxy === (verdict.row ?? "portico"));
-  const nginx = result.lines.find((line) => line.proxy === (own?.reference ?? "nginx"));
   const ratio = verdict.to === ABSOLUTE ? own?.ratio : verdict.reached;
-  const cells = [digits(own?.value), digits(nginx?.value), digits(ratio)];
-  return [result.name, result.unit, ...cells, barText(verdict, result.unit), outcome(verdict, result)];
+  const cells = figures(result, own, ratio);
+  return [...cells, barText(verdict, result.unit), outcome(verdict, result)];
 }
 
-function shownRow({ name, unit, lines, failure }: Result): string[] {
-  const own = lines.find((line) => line.family === "portico");
-  const nginx = lines.find((line) => line.family === "nginx");
-  const cells = [digits(own?.value), digits(nginx?.value), digits(own?.ratio)];
-  return [name, unit, ...cells, "", failure === undefined ? "shown" : "FAILED"];
+function shownRow(result: Result): string[] {
+  const own = result.lines.find((line) => line.family === "portico");
+  return [...figures(result, own, own?.ratio), "", result.failure === undefined ? "shown" : "FAILED"];
+}
+
+function figures({ name, unit, lines }: Result, own: Line | undefined, ratio: number | undefined): string[] {
+  const variant = own?.proxy.slice("portico".length) ?? "";
+  const beside = SUMMED.map((proxy) => lines.find((line) => line.proxy === proxy + variant)?.value);
+  return [name, unit, ...[own?.value, ...beside, ratio].map(digits)];
 }
 
 export function verdictText(verdict: Verdict, unit: string): string {

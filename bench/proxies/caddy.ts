@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram } from "../lib/children.js";
+import { HOST } from "../lib/site.js";
 import type { ProxyKind, Setup } from "../lib/proxy.js";
 
 const binary = findProgram("caddy");
@@ -44,7 +45,7 @@ function config(setup: Setup): string {
     }
   }
 }
-${scheme}://127.0.0.1:${setup.port} {
+${[HOST, ...(setup.furtherSites ?? [])].map((name) => `${scheme}://${name}:${setup.port}`).join(", ")} {
   bind 127.0.0.1
   ${setup.mode === "tls" ? tls : ""}
   log {

@@ -75,7 +75,6 @@ ${locations(setup, "")}
 
 /** Service 4.3. */
 function tlsServers(setup: Setup): string {
-  const { tls } = setup.site;
   return `${defaultServer(setup, setup.redirectPort)}
   server {
     listen 127.0.0.1:${setup.redirectPort};
@@ -83,9 +82,14 @@ function tlsServers(setup: Setup): string {
     server_tokens off;
     location /sync { return 301 https://$host$request_uri; }
   }
-  server {
-    listen 127.0.0.1:${setup.port} ssl http2 backlog=4096;
-    server_name _;
+${["_", ...(setup.furtherSites ?? [])].map((name) => tlsServer(setup, name)).join("\n")}`;
+}
+
+function tlsServer(setup: Setup, name: string): string {
+  const { tls } = setup.site;
+  return `  server {
+    listen 127.0.0.1:${setup.port} ssl http2${name === "_" ? " backlog=4096" : ""};
+    server_name ${name};
     server_tokens off;
     ssl_protocols TLSv1.2;
     ssl_certificate ${tls.certificate};

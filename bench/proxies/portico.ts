@@ -62,15 +62,18 @@ function porticoConfig(setup: Setup): string {
   const { site } = setup;
   const { files, dav } = bulkUpstreams(setup);
   const stack = new TerraformStack(Testing.app(), "stack");
-  const frontEnd = new FrontEnd(stack, "FrontEnd", {
-    host: { address: HOST },
-    mode: mode(setup),
+  const served = {
     application: Application.fileSync({ installDirectory: site.install }),
     upstreams: {
       web: webUpstream(setup),
       fileServer: bulkUpstream(setup, files),
       webdav: bulkUpstream(setup, dav),
     },
+  };
+  const frontEnd = new FrontEnd(stack, "FrontEnd", {
+    host: { address: HOST },
+    mode: mode(setup),
+    ...served,
     paths: { defaultPageDirectory: site.defaultPage, logDirectory: path.join(setup.folder, "logs") },
     proxy: {
       workers: setup.workers,
@@ -91,6 +94,9 @@ function porticoConfig(setup: Setup): string {
       listeners,
     });
     server.addRoute("all", { path: "/", action: Action.proxy(frontEnd.site.upstreams.web) });
+  }
+  for (const name of setup.furtherSites ?? []) {
+    frontEnd.addSite(name.split(".")[0]!, { serverNames: [name], ...served });
   }
   const config = withStep(frontEnd.proxy.config, setup);
   // Only the address differs from what is deployed: a benchmark must not be reachable from outside.

@@ -1,5 +1,6 @@
 import { alternate, type Bench, type Row, type Sample } from "../lib/bench.js";
 import { curl, wrk } from "../lib/loads.js";
+import { sizeText } from "../lib/pictures.js";
 import type { RunningProxy } from "../lib/proxy.js";
 import { BODY_SIZES, bodyName, GIB } from "../lib/site.js";
 import type { Work } from "../lib/work.js";
@@ -16,6 +17,8 @@ interface Point {
 const CONNECTIONS = [1, 10, 100, 1_000, 10_000];
 /** All of so many connections are open, and have been used, in so many seconds. */
 const MANY_SECONDS = 4;
+/** Seconds that a response may take where so many wait for one. */
+const MANY_PATIENCE = 15;
 const ROUNDS_MAX = 3;
 
 export const loadCurve: Work = {
@@ -63,11 +66,12 @@ async function curve(bench: Bench, points: readonly Point[]): Promise<Row[]> {
 }
 
 function connectionsPoint(connections: number): Point {
-  const seconds = connections > 1_000 ? MANY_SECONDS : undefined;
+  const isMany = connections > 1_000;
+  const time = isMany ? { seconds: MANY_SECONDS, patience: MANY_PATIENCE } : {};
   return {
     at: connections,
     label: `${connections.toLocaleString("en-US")} connection${connections === 1 ? "" : "s"}`,
-    measure: (bench, proxy) => wrk(bench, proxy, "/sync/small", { connections, seconds }),
+    measure: (bench, proxy) => wrk(bench, proxy, "/sync/small", { connections, ...time }),
   };
 }
 
@@ -83,10 +87,4 @@ function sizePoint(bytes: number): Point {
       return { ...others, throughput: undefined, value: (value * 1e6 * bytes) / GIB };
     },
   };
-}
-
-/** `32 KiB`. */
-export function sizeText(bytes: number): string {
-  const unit = Math.min(3, Math.floor(Math.log2(bytes) / 10));
-  return `${bytes / 2 ** (10 * unit)} ${["B", "KiB", "MiB", "GiB"][unit]}`;
 }

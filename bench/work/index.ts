@@ -3,6 +3,7 @@ import { loadCurve, sizeCurve } from "./curves.js";
 import { downloads, uploads } from "./bulk.js";
 import { distantUpload } from "./distantUpload.js";
 import { tlsFull, tlsResumed } from "./handshakes.js";
+import { household } from "./household.js";
 import { latency } from "./latency.js";
 import { memory } from "./memory.js";
 import { requestSteps } from "./requestSteps.js";
@@ -33,6 +34,7 @@ export const WORK: readonly Work[] = [
   sizeCurve,
   ...memory,
   atRest,
+  household,
   start,
   synthesis,
   importing,
