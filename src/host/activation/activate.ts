@@ -336,7 +336,8 @@ function goodState(
     deployment,
     document,
     before,
-    directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
+    // In one order, however often some of them came and went.
+    directories: [...new Set([...(last?.directories ?? []), ...plan.directories])].sort(),
     settings: mergeEdits(without(editsOf(last), leaving?.settings), plan.settings.edits),
     modes: mergeModes(without(modesOf(last), leaving?.modes), plan.modes),
     leaving,
