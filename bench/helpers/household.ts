@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { Agent, request as requestHttps } from "node:https";
@@ -22,7 +23,7 @@ const [syncName, browseName, streamName] = names as [string, string, string];
 const [SYNCHRONIZE, BROWSE, STREAM] = [20, 20, 10];
 const end = performance.now() + Number(secondsText) * 1000;
 
-const UPLOADED = Buffer.alloc(64 * 1024, "portico ");
+const UPLOADED = randomBytes(64 * 1024);
 const PROPFIND = Buffer.from('<?xml version="1.0"?><propfind xmlns="DAV:"><allprop/></propfind>');
 /** What a page has beside itself. */
 const ASSETS = [
