@@ -8,8 +8,8 @@ import { withBareNode } from "../proxies/bareNode.js";
 
 const MIB = 2 ** 20;
 const WORKERS = [1, 2];
-/** After the first request: whatever a start leaves behind is collected or it stays. */
-const REST_MS = 5_000;
+/** After the first request: V8 gives back what a start leaves behind within some twenty seconds. */
+const REST_MS = 25_000;
 
 /**
  * Memory of a proxy that has nothing to do, with all of its processes. The bare servers are as many as Portico has
