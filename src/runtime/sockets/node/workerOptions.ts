@@ -30,7 +30,7 @@ function heapOptions(heap: HeapSizes | undefined): string[] {
 
 /**
  * The young generation has two semi-spaces, for a moment three. V8 lets each grow to 32 MiB when thousands of connections
- * arrive, and keeps them; requests gain nothing by more than this.
+ * arrive, and keeps them. By more than this only small HTTP/2 requests gain, 3 to 9 %.
  */
 const SEMI_MIB = 8;
 
