@@ -29,6 +29,10 @@ export interface Line {
   readonly failure?: string;
 }
 
+/** The line of another proxy for the same variant (`portico, 1 worker` and `nginx, 1 worker`). */
+export const lineBeside = (own: Line, proxy: string, lines: readonly Line[]): Line | undefined =>
+  lines.find((line) => line.proxy === proxy + own.proxy.slice("portico".length));
+
 export interface Verdict extends Bar {
   /** What was compared with the limit. */
   readonly reached?: number;

@@ -1,4 +1,4 @@
-import type { Line, Result } from "./judge.js";
+import { type Line, lineBeside, type Result } from "./judge.js";
 import { digits } from "./table.js";
 
 /**
@@ -106,10 +106,9 @@ function ratiosPicture(results: readonly Result[]): string {
   const rows = results.flatMap((result) => {
     const own = result.lines.find(({ family, ratio }) => family === "portico" && ratio !== undefined);
     if (own === undefined || result.axis !== undefined) return [];
-    const suffix = own.proxy.slice("portico".length);
     const ratios = new Map(
       SHOWN.filter((name) => name !== "nginx").flatMap((name) => {
-        const line = result.lines.find(({ proxy }) => proxy === name + suffix);
+        const line = lineBeside(own, name, result.lines);
         return line?.ratio === undefined ? [] : [[name, costRatio(result, line.ratio)] as const];
       }),
     );

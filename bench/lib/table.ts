@@ -1,5 +1,5 @@
 import { ABSOLUTE } from "./work.js";
-import type { Line, Result, Verdict } from "./judge.js";
+import { type Line, lineBeside, type Result, type Verdict } from "./judge.js";
 
 /** Results as Markdown, which reads as a table in a terminal, too. */
 
@@ -53,8 +53,7 @@ function shownRow(result: Result): string[] {
 }
 
 function figures({ name, unit, lines }: Result, own: Line | undefined, ratio: number | undefined): string[] {
-  const variant = own?.proxy.slice("portico".length) ?? "";
-  const beside = SUMMED.map((proxy) => lines.find((line) => line.proxy === proxy + variant)?.value);
+  const beside = SUMMED.map((proxy) => own && lineBeside(own, proxy, lines)?.value);
   return [name, unit, ...[own?.value, ...beside, ratio].map(digits)];
 }
 

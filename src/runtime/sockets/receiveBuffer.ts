@@ -19,6 +19,7 @@ export interface WaitingReader {
 export class ReceiveBuffer {
   /** The memory of the bytes just read; before the first read here they come from memory of their own. */
   memory: Memory = LASTING;
+  /** Reads on when a kept buffer that it waits for is free. */
   reader: WaitingReader | undefined = undefined;
   private own: OwnMemory | undefined = undefined;
   /** Takes turns with `own` while receivers keep pieces: a paused socket has its buffer for the next read already. */

@@ -30,8 +30,7 @@ function heapOptions(heap: HeapSizes | undefined): string[] {
 
 /**
  * The young generation has two semi-spaces, for a moment three. V8 lets each grow to 32 MiB when thousands of connections
- * arrive, and keeps them. With more than this, small requests cost up to 3 % less over TLS and up
- * to 9 % less over HTTP/2.
+ * arrive, and keeps them. With more than this, small requests cost up to 3 % less over TLS and up to 9 % less over HTTP/2.
  */
 const SEMI_MIB = 8;
 
