@@ -9,6 +9,8 @@ const run = terraformIsHere() ? describe : describe.skip;
 
 const JAIL = "portico-application";
 const FILES = ["filter.d", "jail.d"].map((name) => `/etc/fail2ban/${name}/portico.conf`);
+/** Debian's own jail, on a system without a log of the SSH server in a file: fail2ban does not start without that log. */
+const SSH_JAIL = { "/etc/fail2ban/jail.d/sshd.local": "[sshd]\nbackend = systemd\n" };
 const ATTACKER6 = "2001:db8:113::79";
 const SERVER = `require("http").createServer((request, response) => {
   let body = "";
@@ -23,7 +25,7 @@ run("bans by fail2ban", () => {
   let deployment: Deployment;
 
   beforeAll(async () => {
-    host = await bootHost({ name: "fail2ban", packages: FAIL2BAN_PACKAGES });
+    host = await bootHost({ name: "fail2ban", packages: FAIL2BAN_PACKAGES, files: SSH_JAIL });
     outside = await host.outside();
     const ssh = {
       privateKeyFile: host.sshKey,
@@ -37,8 +39,6 @@ run("bans by fail2ban", () => {
       "/etc/systemd/system/notes.service",
       "[Service]\nExecStart=/srv/notes/node /srv/notes/notes.cjs\n",
     );
-    // Debian's own jail, on a system without a log of the SSH server in a file.
-    await host.write("/etc/fail2ban/jail.d/sshd.local", "[sshd]\nbackend = systemd\n");
     await host.must("systemctl start notes");
     await deployment.buildRuntime();
     deployment.synthesize<BansApp>();

@@ -62,7 +62,8 @@ export class Stage {
   async ask(request: ControlRequest): Promise<Done> {
     const outcome = await askMaster(this.frontEnd.control, request, CONTROL_MS);
     if (outcome.ok) return outcome.value;
-    throw new Error(`${request.command} is refused: ${JSON.stringify(outcome.problems)}`);
+    const said = this.frontEnd.stderr().split("\n").slice(-LAST_LINES).join("\n");
+    throw new Error(`${request.command} is refused: ${JSON.stringify(outcome.problems)}, after\n${said}`);
   }
 
   async reload(): Promise<void> {
@@ -179,6 +180,8 @@ let certificate: ReturnType<typeof issue> | undefined;
 const ACCESS_LOG = "features.access.log";
 const ERROR_LOG = "features.error.log";
 const ODD = /\[(crit|alert|emerg)\]|exited with|was killed|uncaught|fault of portico/i;
+/** Enough for an exception and its stack. */
+const LAST_LINES = 30;
 const CONTROL_MS = 20_000;
 const REST_MS = 12_000;
 const END_MS = 20_000;

@@ -30,6 +30,11 @@ export interface HostOptions {
    */
   readonly packages?: readonly string[];
   /**
+   * Contents of files that are there at its first boot, by path; their folders exist.
+   * @default - none
+   */
+  readonly files?: Readonly<Record<string, string>>;
+  /**
    * Release of Debian.
    * @default - that of a suite which names none: `releaseOfSuite`
    */
@@ -43,7 +48,7 @@ export async function bootHost(options: HostOptions): Promise<TestHost> {
   const image = await hostImage(options.packages, options.release);
   const host = new TestHost(options);
   try {
-    await host.prepare(await sharedTree(image));
+    await host.prepare(await sharedTree(image), options.files);
     await host.boot();
   } catch (error) {
     await host.stop();
@@ -176,7 +181,7 @@ export class TestHost {
   }
 
   /** @internal */
-  async prepare(tree: string): Promise<void> {
+  async prepare(tree: string, files: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.startWorld(tree);
     await mustRun(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", this.sshKey]);
     const file = (path: string): string => join(this.root, path);
@@ -191,6 +196,7 @@ export class TestHost {
     await mkdir(file("etc/systemd/system-generators"));
     for (const name of GENERATORS)
       await symlink("/dev/null", file(`etc/systemd/system-generators/systemd-${name}-generator`));
+    for (const [path, content] of Object.entries(files)) await writeFile(file(path), content);
   }
 
   /** @internal */
