@@ -179,7 +179,8 @@ export class Stage {
 let certificate: ReturnType<typeof issue> | undefined;
 const ACCESS_LOG = "features.access.log";
 const ERROR_LOG = "features.error.log";
-const ODD = /\[(crit|alert|emerg)\]|exited with|was killed|uncaught|fault of portico/i;
+/** The last of them ends what Node writes of an exception that nothing has caught. */
+const ODD = /\[(crit|alert|emerg)\]|exited with|was killed|uncaught|fault of portico|^Node\.js v/i;
 /** Enough for an exception and its stack. */
 const LAST_LINES = 30;
 const CONTROL_MS = 20_000;

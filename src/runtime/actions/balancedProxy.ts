@@ -107,8 +107,20 @@ class BalancedExchange extends ProxiedExchange {
 
   /** A server whose listen queue is full is not out: another server gets the request, or it waits, as for its session. */
   protected override holds(refusal: ConnectRefusal, reason: string): boolean {
-    const moves = refusal === "busy" && this.servers.config.sticky === undefined;
-    return (moves && this.goOn(reason)) || super.holds(refusal, reason);
+    return (refusal === "busy" && this.moves(reason)) || super.holds(refusal, reason);
+  }
+
+  /**
+   * A server that ends closes its idle connections, too, and would take the second attempt down with it. But most close
+   * one because its time is over: that does not count as a failure of the server, and is no reason to leave a session.
+   */
+  protected override retry(failure: UpstreamFailure): void {
+    if (failure.unsent || !this.moves(failure.message)) super.retry(failure);
+  }
+
+  /** @returns whether another server gets the request; a session stays at its server */
+  private moves(reason: string): boolean {
+    return this.servers.config.sticky === undefined && this.goOn(reason);
   }
 
   protected override fail(failure: UpstreamFailure): void {
@@ -152,7 +164,7 @@ class BalancedExchange extends ProxiedExchange {
     this.pool = this.servers.pool(server);
     this.rules = this.action.rulesFor(this.pool);
     this.servers.begun(server);
-    this.pool.request(this);
+    this.pool.request(this, this.lost > 0);
   }
 
   private leaveServer(): void {

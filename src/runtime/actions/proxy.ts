@@ -306,8 +306,13 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     this.exchange.upstreamConnectMs =
       connection === undefined || connection.reused ? -1 : connection.connectMs;
     if (connection?.refused !== undefined && this.holds(connection.refused, failure.message)) return;
-    if (connection !== undefined && this.mayRetry(connection, failure)) return this.pool.replace(this);
+    if (connection !== undefined && this.mayRetry(connection, failure)) return this.retry(failure);
     this.fail(failure);
+  }
+
+  /** The connection of a second attempt is a new one. */
+  protected retry(_failure: UpstreamFailure): void {
+    this.pool.replace(this);
   }
 
   /** @returns whether it waits for another connection, or has been refused */
@@ -323,7 +328,7 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
 
   /**
    * A reused connection may have been closed by the upstream just as the request went out (decisions 4.5). A timeout is
-   * different: the upstream may be processing the request. The connection of the second attempt is a new one.
+   * different: the upstream may be processing the request.
    */
   protected mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
     if (!connection.reused || failure.responded || failure.status !== 502) return false;

@@ -102,12 +102,15 @@ export class UpstreamPool {
   /**
    * A connection for a request: `onConnection` is called within this call if one is free, or later, or else `onBusy`.
    * Nothing happens if the exchange is over by then.
+   *
+   * @param again it was sent before, without a response: a used connection is taken only if there is no place for a new one
    */
-  request(taker: ConnectionTaker): void {
+  request(taker: ConnectionTaker, again = false): void {
     if (!taker.exchange.hold(taker)) return;
     const user = this.shares.userAt(taker.exchange.client.address);
     const mayHave = !this.serving && !this.holding && this.shares.mayUse(user);
-    const connection = mayHave ? this.take(taker) : undefined;
+    const isNew = again && !this.isFull && this.fullQueue === undefined;
+    const connection = !mayHave ? undefined : isNew ? this.open(taker) : this.take(taker);
     if (connection !== undefined) return this.give(connection, taker, user);
     this.enqueue(taker, user);
   }
