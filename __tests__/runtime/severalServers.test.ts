@@ -17,7 +17,7 @@ let front: EveryProtocol;
 
 /** Servers that refuse come first, so that they get the first request. */
 async function start(
-  scripts: readonly (((peer: Accepted) => void) | "refuses")[],
+  scripts: readonly (((peer: Accepted, index: number) => void) | "refuses")[],
   more: Partial<UpstreamInput> = {},
 ): Promise<void> {
   servers = [];
