@@ -147,3 +147,13 @@ test("requests to one worker keep an outage known to all, and none for 30 s in a
   now += HOLD_MS;
   expect(workers.refused(1)).toBe(second);
 });
+
+test("an outage is forgotten even if it began at the same reading of the clock as a connection was made", () => {
+  const { records } = new Workers(1);
+  records[0]!.accepted();
+  records[0]!.refused(HOLD_MS, NEW_REQUEST);
+  const { began } = records[0]!;
+  now += 40_000;
+  records[0]!.refused(HOLD_MS, NEW_REQUEST);
+  expect(records[0]!.isOver(began)).toBe(true);
+});

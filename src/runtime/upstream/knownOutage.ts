@@ -64,7 +64,7 @@ export class OutageRecord {
     const isForgotten = now >= began + holdMs && heldSince === undefined && now - metAt >= FORGET_MS;
     if (underWay(this.known) === 0)
       this.known = { overAt, began: Math.max(now, overAt + LATER_MS), metAt: now };
-    else if (isForgotten) this.known = { overAt: metAt, began: now, metAt: now };
+    else if (isForgotten) this.known = { overAt: Math.max(metAt, began), began: now, metAt: now };
     else this.known = { ...this.known, metAt: now };
   }
 
