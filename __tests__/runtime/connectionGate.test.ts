@@ -18,6 +18,9 @@ class Client extends EventEmitter {
 }
 
 let warnings: string[];
+/** Those that have no request; and what the gate asked for. */
+let waiting: Client[];
+let asked: [most: number, client: string | undefined][];
 let gate: ConnectionGate;
 const PROXY = "192.0.2.9";
 beforeEach(() => {
@@ -26,7 +29,13 @@ beforeEach(() => {
     { connectionsMax: 5, connectionsPerClientMax: 2 },
     (address) => address === PROXY,
     (message) => warnings.push(message),
+    (most, client) => {
+      asked.push([most, client]);
+      const ends = waiting.filter(({ remoteAddress }) => client === undefined || remoteAddress === client);
+      return ends.slice(0, most) as unknown as Socket[];
+    },
   );
+  [waiting, asked] = [[], []];
 });
 afterEach(() => jest.restoreAllMocks());
 
@@ -87,6 +96,7 @@ test("a client is a /48 network over IPv6, and an address over IPv4, however it 
     { connectionsMax: 9, connectionsPerClientMax: 1 },
     () => false,
     () => {},
+    () => [],
   );
   const may = ["::ffff:192.0.2.1", "192.0.2.1", "::ffff:192.0.2.2"].map((address) =>
     other.admit(new Client(address) as unknown as Socket),
@@ -145,10 +155,10 @@ test("nobody is warned twice in a minute, and of each limit by itself", () => {
   for (let i = 2; i < 9; i++) admitted(`192.0.2.${i}`);
   expect(warnings).toHaveLength(2);
   now.mockReturnValue(61_000);
-  admitted("192.0.2.1");
+  admitted("192.0.2.9");
   expect(warnings).toHaveLength(2);
   now.mockReturnValue(121_000);
-  admitted("192.0.2.1");
+  admitted("192.0.2.9");
   expect(warnings.map((text) => text.split(" ")[0])).toEqual([
     ...["limits.connectionsPerClientMax", "limits.connectionsMax"],
     "limits.connectionsMax",
@@ -167,4 +177,41 @@ test("the last one that closes is noticed by all who wait for it", async () => {
   await new Promise(setImmediate);
   expect(noticed).toBe(2);
   await gate.empty();
+});
+
+test("a new connection takes the place of one that waits, and of its own client where that is at its limit", () => {
+  const [first] = [open("192.0.2.1"), open("192.0.2.1")];
+  const other = open("192.0.2.2");
+  waiting = [other, first];
+  expect(admitted("192.0.2.1")).toEqual([true]);
+  expect([gate.clientConnections, asked]).toEqual([3, [[1, "192.0.2.1"]]]);
+  waiting = [other];
+  expect(admitted("192.0.2.3", "192.0.2.4", "192.0.2.5")).toEqual([true, true, true]);
+  expect([gate.clientConnections, asked.slice(1)]).toEqual([5, [[1, undefined]]]);
+  // Their places are others' by now.
+  first.close();
+  other.close();
+  expect([gate.clientConnections, gate.clients]).toEqual([5, 4]);
+  const instead = "new connections take the place of connections that wait for a request";
+  expect(warnings).toEqual([
+    `limits.connectionsPerClientMax (2) is reached by 192.0.2.1: ${instead}`,
+    `limits.connectionsMax (5) is reached: ${instead}`,
+  ]);
+});
+
+test("a client that may have no more costs no other client a connection", () => {
+  const all = ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"].map(open);
+  waiting = all.slice(2);
+  expect(admitted("192.0.2.1", "192.0.2.1")).toEqual([false, false]);
+  expect([gate.clientConnections, gate.clients]).toEqual([5, 4]);
+});
+
+test("where no connection waits, nobody looks for one more than a few times a second", () => {
+  const now = jest.spyOn(performance, "now").mockReturnValue(1_000);
+  for (let i = 1; i <= 5; i++) open(`192.0.2.${i}`);
+  for (let i = 10; i < 30; i++) expect(admitted(`192.0.2.${i}`)).toEqual([false]);
+  expect(asked).toHaveLength(1);
+  now.mockReturnValue(1_300);
+  expect(admitted("192.0.2.30")).toEqual([false]);
+  expect(asked).toHaveLength(2);
 });

@@ -114,6 +114,7 @@ async function start(options: Options = {}): Promise<Started> {
       limits as ProxyConfig["limits"],
       () => false,
       (message) => log.push(message),
+      () => [],
     ),
     http1: acceptor("http1"),
     http2: acceptor("http2"),

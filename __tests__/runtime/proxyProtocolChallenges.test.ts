@@ -31,7 +31,12 @@ beforeAll(async () => {
     tls: { certificates: [own] },
     ticketKeys: Buffer.alloc(48, 7).toString("base64"),
     context: every.serving,
-    gate: new ConnectionGate(every.serving.config.limits, every.serving.trusted, () => undefined),
+    gate: new ConnectionGate(
+      every.serving.config.limits,
+      every.serving.trusted,
+      () => undefined,
+      () => [],
+    ),
     http1: every.http1,
     http2: every.http2,
   });

@@ -12,16 +12,17 @@ export const limits = z
       1,
       1_000_000,
       "connections",
-      "Most client connections per worker; further connections are closed at once. With limited memory, the " +
-        "default is lower if memory requires it.",
+      "Most client connections per worker. A further connection takes the place of the connection that has waited " +
+        "longest for a request (a second at least), or else is closed at once. With limited memory, the default is " +
+        "lower if memory requires it.",
     ),
     connectionsPerClientMax: count(
       4_096,
       1,
       1_000_000,
       "connections",
-      "Most connections of one client (IPv4 address or IPv6 /48 network), per worker; further connections are " +
-        "closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables " +
+      "Most connections of one client (IPv4 address or IPv6 /48 network), per worker; a further connection takes the " +
+        "place of a waiting connection of this client, or else is closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables " +
         "the limit. If `connectionsMax` follows from memory, the default is at most half of it.",
     ),
     keepAliveRequestsMax: count(

@@ -311,7 +311,8 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
   }
 
   /** The connection of a second attempt is a new one. */
-  protected retry(_failure: UpstreamFailure): void {
+  protected retry({ message }: UpstreamFailure): void {
+    this.logError(`${message}; the request is sent again`, "info");
     this.pool.replace(this);
   }
 
@@ -343,9 +344,9 @@ export class ProxiedExchange implements BodySink, ConnectionOpener, ConnectionTa
     return lost < SENT_MAX && IDEMPOTENT.has(facts.method) && !tunnels && exchange.request.bodyLength === 0;
   }
 
-  protected logError(message: string): void {
+  protected logError(message: string, level: "error" | "info" = "error"): void {
     const { exchange } = this;
-    exchange.route?.errorLog.write("error", message, exchange, this.pool.config.url);
+    exchange.route?.errorLog.write(level, message, exchange, this.pool.config.url);
   }
 
   private openTunnel(head: ParsedResponse): void {

@@ -1,9 +1,11 @@
 import type { Socket } from "node:net";
-import type { ListenerConfig } from "../../model/index.js";
-import { sweepRegularly } from "../sockets/deadlines.js";
+import { clientNetwork, type ListenerConfig } from "../../model/serving.js";
+import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/clientInfo.js";
+import type { MakeRoom } from "../listen/gate.js";
+import { tcpSocketOf } from "../sockets/node/tcpBelowTls.js";
 import type { ClientInfo, RunningExchange } from "../exchange/exchange.js";
 import type { WorkerContext } from "../dispatch/workerContext.js";
 import { Http1Connection } from "./http1Connection.js";
@@ -15,12 +17,40 @@ import { lentWindowBytes } from "../codec/http2/settings.js";
 /** A client connection as a worker manages it, whichever protocol it speaks. */
 interface ClientConnection extends Guarded {
   readonly client: ClientInfo;
+  readonly socket: Socket | TLSSocket;
+  /**
+   * Since when it waits for a request, by the coarse clock; Infinity if it has one, or a part of one. While it waits for its
+   * first one, 10 s are added: a client sends a request again only on a connection that was used before.
+   */
+  readonly waitsSince: number;
   /** Requests whose responses are not over. */
   running(): Iterable<RunningExchange>;
   drain(): void;
   destroy(): void;
   sweep(now: number): void;
 }
+
+/**
+ * Ends connections, of any protocol, that have waited for a request for some time, those first that have waited longest. A
+ * request that is on its way then is lost, which a client has to expect (RFC 9112, 9.5).
+ */
+export const roomMaker =
+  (...all: readonly Connections<ClientConnection>[]): MakeRoom =>
+  (most, network) => {
+    const until = coarseNow() - WAITED_MS;
+    return all
+      .flatMap((connections) => connections.waiting(until, network))
+      .sort((one, other) => one.waitsSince - other.waitsSince)
+      .slice(0, most)
+      .flatMap((connection) => {
+        const { client, socket } = connection;
+        connection.destroy();
+        return (client.scheme === "https" ? tcpSocketOf(socket as TLSSocket) : socket) ?? [];
+      });
+  };
+
+/** Between two requests of a page that is being loaded there is less. */
+const WAITED_MS = 1_000;
 
 /** All client connections of a worker that speak one protocol. */
 export abstract class Connections<C extends ClientConnection> {
@@ -53,6 +83,14 @@ export abstract class Connections<C extends ClientConnection> {
 
   closeAll(): void {
     for (const connection of this.all) connection.destroy();
+  }
+
+  /** Those that have waited for a request since that time or longer. @param network only of the clients there */
+  waiting(until: number, network: string | undefined): readonly C[] {
+    return [...this.all].filter(
+      ({ client, waitsSince }) =>
+        waitsSince <= until && (network === undefined || clientNetwork(client.address) === network),
+    );
   }
 
   /** Requests on all connections whose responses are not over; requests that end meanwhile may be included or not. */

@@ -39,7 +39,7 @@ const DRAIN_IDLE_MS = 1_000;
  * The same for the first request of a connection: clients send a request again if a connection ends that was used
  * before (RFC 9112 section 9.3.1), and fail if a new one does. nginx waits client_header_timeout for it.
  */
-const DRAIN_FIRST_MS = 10_000;
+export const DRAIN_FIRST_MS = 10_000;
 /**
  * A client that half-closes after a complete request may still read (`nc`), or may be gone: the two look the same until
  * something is written. A response that makes no progress for this time is given up; nginx gives it up at once.
@@ -64,7 +64,7 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
   private keepAlive = true;
 
   constructor(
-    private readonly socket: Socket,
+    readonly socket: Socket,
     readonly client: ClientInfo,
     private readonly context: WorkerContext,
     private readonly registry: { draining: boolean; delete(connection: Http1Connection): void },
@@ -83,6 +83,14 @@ export class Http1Connection implements ExchangeConnection, Taker, WriteListener
 
   get inputPaused(): boolean {
     return this.input.paused;
+  }
+
+  get waitsSince(): number {
+    const waits =
+      this.state === State.Head && this.reader.empty && !this.input.hasUnread && !this.writer.pending;
+    if (!waits) return Infinity;
+    const { requestHeadMs, keepAliveMs } = this.context.config.timeouts;
+    return this.readDeadline - (this.served === 0 ? requestHeadMs - DRAIN_FIRST_MS : keepAliveMs);
   }
 
   /** The client has ended its side, and all that it sent before was read. */

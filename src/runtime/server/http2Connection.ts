@@ -8,6 +8,7 @@ import { unsentBytes } from "../sockets/node/peer.js";
 import { tcpSocketOf, TLS_FLOOD, TlsOverhead } from "../sockets/node/tcpBelowTls.js";
 import { PacedReader, type Taker } from "../sockets/pacedReader.js";
 import type { WorkerContext } from "../dispatch/workerContext.js";
+import { DRAIN_FIRST_MS } from "./http1Connection.js";
 import { Http2Exchange } from "./http2Exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
 import { RequestPace } from "./requestPace.js";
@@ -50,7 +51,7 @@ export class Http2Connection implements FramesOwner, StreamsOwner<Http2Exchange>
   private progress = "";
 
   constructor(
-    private readonly socket: TLSSocket,
+    readonly socket: TLSSocket,
     readonly client: ClientInfo,
     private readonly context: WorkerContext,
     private readonly registry: {
@@ -141,6 +142,15 @@ export class Http2Connection implements FramesOwner, StreamsOwner<Http2Exchange>
 
   pinged(high: number, low: number): void {
     if (this.drainDeadline !== Infinity && high === DRAIN_PING[0] && low === DRAIN_PING[1]) this.close();
+  }
+
+  get waitsSince(): number {
+    const { frames, outbox, streams } = this;
+    const waits =
+      streams.state === StreamsState.Open && streams.open.size === 0 && frames.blockDeadline === Infinity;
+    if (!waits || outbox.writing) return Infinity;
+    const { requestHeadMs, keepAliveMs } = this.context.config.timeouts;
+    return this.idleDeadline - (this.served === 0 ? requestHeadMs - DRAIN_FIRST_MS : keepAliveMs);
   }
 
   running(): readonly Http2Exchange[] {

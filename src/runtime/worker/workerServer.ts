@@ -3,7 +3,7 @@ import type { Problem, ProxyConfig } from "../../model/index.js";
 import type { Challenge } from "../dispatch/challenge.js";
 import { ConnectionGate } from "../listen/gate.js";
 import { sweepRegularly } from "../sockets/deadlines.js";
-import { Http1Connections, Http2Connections } from "../server/connections.js";
+import { Http1Connections, Http2Connections, roomMaker } from "../server/connections.js";
 import type { Counts } from "../counting/counts.js";
 import { tally } from "../exchange/tally.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
@@ -47,12 +47,12 @@ export class WorkerServer {
     const secrets = [fieldValues, upstreamTls, cookieKey] as const;
     const files = [accessLists, accessUsers, clientAuthorities] as const;
     this.routes = compileRoutes(this.config, this.logs, ...secrets, askStatus, ...files);
-    this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
-      this.logs.mainError.write("warn", message),
-    );
     sweepRegularly(new DescriptorWatch((level, message) => this.logs.mainError.write(level, message)));
     this.http1 = new Http1Connections(this.routes);
     this.http2 = new Http2Connections(this.routes);
+    const warn = (message: string): void => this.logs.mainError.write("warn", message);
+    const makeRoom = roomMaker(this.http1, this.http2);
+    this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, warn, makeRoom);
     this.servers = this.config.listeners.map(
       (listener) =>
         new ListenerServer({
