@@ -93,8 +93,8 @@ export const upstreamHealth = z
       "request, whatever its checks say: the checks then serve `portico status`, metrics and notifications.",
   );
 
-/** Defaults for idle connections. */
-export const KEPT = { idleConnectionsMax: 512, idleTimeoutMs: 1_500 };
+/** Defaults for idle connections: as many as an upstream may have, since they are idle only for a moment. */
+export const KEPT = { idleConnectionsMax: 4_096, idleTimeoutMs: 1_500 };
 
 /** Defaults of what only one server has, or only several. */
 export const SHARED = { balance: "roundRobin", slowStartMs: 10_000, holdMs: 5_000 } as const;
