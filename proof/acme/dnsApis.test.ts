@@ -276,15 +276,16 @@ test("two orders with one domain of DuckDNS do not overwrite each other's value"
 });
 
 test("without name servers the authority is asked once the provider had time to publish", async () => {
-  const { engine, one } = await order(PROVIDERS.cloudflare(), [ZONE], { publishMs: 15_000 });
+  const { engine, one } = await order(PROVIDERS.cloudflare(), [ZONE], { publishMs: 60_000 });
   const isWritten = () => server.requests.some((line) => line.startsWith("POST"));
   await eventually(isWritten, "for the record");
   const moment = () => new Promise((resolve) => setTimeout(resolve, 500));
   await moment();
-  stage.clock.advance(14_000);
+  // The clock goes on meanwhile: a busy machine takes a few of the seconds that are left.
+  stage.clock.advance(45_000);
   await moment();
   expect(stage.between.steps.some(({ path }) => path.startsWith("/chalZ/"))).toBe(false);
-  stage.clock.advance(1_000);
+  stage.clock.advance(15_000);
   await issued(stage, one.id);
   expect(engine.status()[0]!.state).toBe("valid");
 });

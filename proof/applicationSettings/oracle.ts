@@ -66,6 +66,8 @@ def plain(value):
         return value
     except (TypeError, ValueError):
         pass
+    if isinstance(value, list):
+        return [plain(one) for one in value]
     if isinstance(value, types.FunctionType):
         return ["function", value.__name__]
     if isinstance(value, type):
