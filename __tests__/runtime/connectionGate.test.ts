@@ -18,9 +18,9 @@ class Client extends EventEmitter {
 }
 
 let warnings: string[];
-/** Those that have no request; and what the gate asked for. */
+/** Those that have no request; and how many the gate asked for, and got. */
 let waiting: Client[];
-let asked: [most: number, client: string | undefined][];
+let asked: [most: number, ended: number][];
 let gate: ConnectionGate;
 const PROXY = "192.0.2.9";
 beforeEach(() => {
@@ -29,10 +29,10 @@ beforeEach(() => {
     { connectionsMax: 5, connectionsPerClientMax: 2 },
     (address) => address === PROXY,
     (message) => warnings.push(message),
-    (most, client) => {
-      asked.push([most, client]);
-      const ends = waiting.filter(({ remoteAddress }) => client === undefined || remoteAddress === client);
-      return ends.slice(0, most) as unknown as Socket[];
+    (most, counts) => {
+      const ends = (waiting as unknown as Socket[]).filter(counts).slice(0, most);
+      asked.push([most, ends.length]);
+      return ends;
     },
   );
   [waiting, asked] = [[], []];
@@ -184,10 +184,10 @@ test("a new connection takes the place of one that waits, and of its own client 
   const other = open("192.0.2.2");
   waiting = [other, first];
   expect(admitted("192.0.2.1")).toEqual([true]);
-  expect([gate.clientConnections, asked]).toEqual([3, [[1, "192.0.2.1"]]]);
+  expect([gate.clientConnections, asked]).toEqual([3, [[1, 1]]]);
   waiting = [other];
   expect(admitted("192.0.2.3", "192.0.2.4", "192.0.2.5")).toEqual([true, true, true]);
-  expect([gate.clientConnections, asked.slice(1)]).toEqual([5, [[1, undefined]]]);
+  expect([gate.clientConnections, asked.slice(1)]).toEqual([5, [[1, 1]]]);
   // Their places are others' by now.
   first.close();
   other.close();
@@ -214,4 +214,18 @@ test("where no connection waits, nobody looks for one more than a few times a se
   now.mockReturnValue(1_300);
   expect(admitted("192.0.2.30")).toEqual([false]);
   expect(asked).toHaveLength(2);
+});
+
+test("one that was ended makes room once, also before it is closed", () => {
+  const all = [1, 2, 3, 4, 5].map((i) => open(`192.0.2.${i}`));
+  waiting = all.slice(0, 1);
+  expect(admitted("192.0.2.6", "192.0.2.7")).toEqual([true, false]);
+  expect(gate.clientConnections).toBe(5);
+});
+
+test("the connections of a proxy before this one make no room for a client of its network", () => {
+  const proxy = open(PROXY);
+  for (let i = 0; i < 2; i++) open("192.0.2.1");
+  waiting = [proxy];
+  expect(admitted("192.0.2.1")).toEqual([false]);
 });

@@ -232,6 +232,17 @@ test("a server that ends, and still accepts, costs no request that may be repeat
   expect([status, body]).toEqual([200, "b"]);
 });
 
+test("where no other server is known to work, a request goes again to the one that closed an idle connection", async () => {
+  const closing = (peer: Accepted, i: number): void =>
+    void peer.socket.on("data", () =>
+      i === 0 && peer.received.split("GET /").length === 3 ? peer.socket.destroy() : peer.send(response("a")),
+    );
+  await start(["refuses", closing]);
+  // The first one finds that the other server refuses.
+  for (let i = 0; i < 3; i++) expect(await victim()).toBe(200);
+  expect(servers[0]!.received.split("GET /")).toHaveLength(5);
+});
+
 test("a session stays at a server that has closed an idle connection", async () => {
   const closing =
     (text: string) =>

@@ -107,20 +107,21 @@ class BalancedExchange extends ProxiedExchange {
 
   /** A server whose listen queue is full is not out: another server gets the request, or it waits, as for its session. */
   protected override holds(refusal: ConnectRefusal, reason: string): boolean {
-    return (refusal === "busy" && this.moves(reason)) || super.holds(refusal, reason);
+    const moves = refusal === "busy" && this.servers.config.sticky === undefined;
+    return (moves && this.goOn(reason)) || super.holds(refusal, reason);
   }
 
   /**
    * A server that ends closes its idle connections, too, and would take the second attempt down with it. But most close
-   * one because its time is over: that does not count as a failure of the server, and is no reason to leave a session.
+   * one because its time is over: that does not count as a failure of the server, and is no reason to leave a session, or to
+   * try a server that failed before. If the other server fails, this one may have the request again.
    */
   protected override retry(failure: UpstreamFailure): void {
-    if (failure.unsent || !this.moves(failure.message)) super.retry(failure);
-  }
-
-  /** @returns whether another server gets the request; a session stays at its server */
-  private moves(reason: string): boolean {
-    return this.servers.config.sticky === undefined && this.goOn(reason);
+    const { balance, sticky } = this.servers.config;
+    const stays = failure.unsent || sticky !== undefined || balance === "clientAddress";
+    const next = stays ? -1 : this.choose(new Set(this.passedOver).add(this.server), true);
+    if (next === -1) super.retry(failure);
+    else this.moveTo(next, failure.message);
   }
 
   protected override fail(failure: UpstreamFailure): void {
@@ -139,11 +140,11 @@ class BalancedExchange extends ProxiedExchange {
     return this.servers.cookieFor(this.server, request.headers, client.scheme);
   }
 
-  private choose(): number {
+  private choose(passedOver = this.passedOver, surely = false): number {
     // A repeated request that was lost is not sent a third time.
     const repeatable = this.repeatable && this.lost === 0;
     const { client, request } = this.exchange;
-    return this.servers.choose({ client, headers: request.headers, repeatable }, this.passedOver);
+    return this.servers.choose({ client, headers: request.headers, repeatable, surely }, passedOver);
   }
 
   /** @returns false if there is no server left for it */
@@ -151,10 +152,14 @@ class BalancedExchange extends ProxiedExchange {
     (this.passedOver ??= new Set()).add(this.server);
     const next = this.choose();
     if (next === -1) return false;
+    this.moveTo(next, reason);
+    return true;
+  }
+
+  private moveTo(server: number, reason: string): void {
     this.logError(`${reason}; the request goes to another server`);
     this.leaveServer();
-    this.connectTo(next);
-    return true;
+    this.connectTo(server);
   }
 
   private connectTo(server: number): void {

@@ -6,10 +6,10 @@ import { plainAddress } from "./clientInfo.js";
  * Ends client connections that wait for a request, those first that have waited longest.
  *
  * @param most how many
- * @param client only of this one; by default of all
+ * @param counts whether the end of a connection makes room, by its TCP socket
  * @returns the TCP sockets of those that it ended
  */
-export type MakeRoom = (most: number, client: string | undefined) => Iterable<Socket>;
+export type MakeRoom = (most: number, counts: (socket: Socket) => boolean) => Iterable<Socket>;
 
 /**
  * Counts the client connections of a worker on all its listeners. There is one limit for all clients together and one for
@@ -104,14 +104,20 @@ export class ConnectionGate {
   private hasRoom(client?: string): boolean {
     const limit = client === undefined ? "connectionsMax" : "connectionsPerClientMax";
     const most = this.limits[limit];
-    const open = client === undefined ? this.counted.size : (this.openByClient.get(client) ?? 0);
-    if (open < most) return true;
-    const ended = this.isFull(client) ? [] : [...this.makeRoom(Math.ceil(most * ROOM_SHARE), client)];
+    const open = (): number =>
+      client === undefined ? this.counted.size : (this.openByClient.get(client) ?? 0);
+    if (open() < most) return true;
+    const wanted = Math.ceil(most * ROOM_SHARE);
+    // A connection that was ended a moment ago counts no more, and so makes no room again.
+    const counts = (socket: Socket): boolean =>
+      client === undefined ? this.counted.has(socket) : this.counted.get(socket) === client;
+    const ended = this.isFull(client) ? [] : [...this.makeRoom(wanted, counts)];
     for (const socket of ended) this.release(socket);
-    if (ended.length === 0) this.full.add(client);
+    if (ended.length < wanted) this.full.add(client);
+    const hasRoom = open() < most;
     const byWhom = client === undefined ? "" : ` by ${client}`;
-    this.report(limit, `limits.${limit} (${most}) is reached${byWhom}`, ended.length > 0);
-    return ended.length > 0;
+    this.report(limit, `limits.${limit} (${most}) is reached${byWhom}`, hasRoom);
+    return hasRoom;
   }
 
   /** To look for connections that wait takes as long as there are connections, so that is not done for each that comes. */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { clientNetwork, type ListenerConfig } from "../../model/serving.js";
+import type { ListenerConfig } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
@@ -19,8 +19,8 @@ interface ClientConnection extends Guarded {
   readonly client: ClientInfo;
   readonly socket: Socket | TLSSocket;
   /**
-   * Since when it waits for a request, by the coarse clock; Infinity if it has one, or a part of one. While it waits for its
-   * first one, 10 s are added: a client sends a request again only on a connection that was used before.
+   * Since when it waits for a request, by the coarse clock; Infinity if it has one, or a part of one. 10 s are added while it
+   * waits for its first one, since a client sends a request again only on a connection that was used before.
    */
   readonly waitsSince: number;
   /** Requests whose responses are not over. */
@@ -36,16 +36,20 @@ interface ClientConnection extends Guarded {
  */
 export const roomMaker =
   (...all: readonly Connections<ClientConnection>[]): MakeRoom =>
-  (most, network) => {
+  (most, counts) => {
     const until = coarseNow() - WAITED_MS;
     return all
-      .flatMap((connections) => connections.waiting(until, network))
-      .sort((one, other) => one.waitsSince - other.waitsSince)
-      .slice(0, most)
+      .flatMap((connections) => connections.waiting(until))
       .flatMap((connection) => {
         const { client, socket } = connection;
+        const tcp = client.scheme === "https" ? tcpSocketOf(socket as TLSSocket) : socket;
+        return tcp !== undefined && counts(tcp) ? [{ connection, tcp }] : [];
+      })
+      .sort((one, other) => one.connection.waitsSince - other.connection.waitsSince)
+      .slice(0, most)
+      .map(({ connection, tcp }) => {
         connection.destroy();
-        return (client.scheme === "https" ? tcpSocketOf(socket as TLSSocket) : socket) ?? [];
+        return tcp;
       });
   };
 
@@ -85,12 +89,9 @@ export abstract class Connections<C extends ClientConnection> {
     for (const connection of this.all) connection.destroy();
   }
 
-  /** Those that have waited for a request since that time or longer. @param network only of the clients there */
-  waiting(until: number, network: string | undefined): readonly C[] {
-    return [...this.all].filter(
-      ({ client, waitsSince }) =>
-        waitsSince <= until && (network === undefined || clientNetwork(client.address) === network),
-    );
+  /** Those that have waited for a request since that time or longer. */
+  waiting(until: number): readonly C[] {
+    return [...this.all].filter(({ waitsSince }) => waitsSince <= until);
   }
 
   /** Requests on all connections whose responses are not over; requests that end meanwhile may be included or not. */

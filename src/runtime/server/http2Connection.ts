@@ -145,12 +145,14 @@ export class Http2Connection implements FramesOwner, StreamsOwner<Http2Exchange>
   }
 
   get waitsSince(): number {
-    const { frames, outbox, streams } = this;
-    const waits =
-      streams.state === StreamsState.Open && streams.open.size === 0 && frames.blockDeadline === Infinity;
-    if (!waits || outbox.writing) return Infinity;
+    const { frames, input, outbox, reader, streams } = this;
+    const hasStreams = streams.state !== StreamsState.Open || streams.open.size > 0;
+    const hasInput = input.hasUnread || reader.isWithin || frames.blockDeadline !== Infinity;
+    if (hasStreams || hasInput || outbox.writing) return Infinity;
     const { requestHeadMs, keepAliveMs } = this.context.config.timeouts;
-    return this.idleDeadline - (this.served === 0 ? requestHeadMs - DRAIN_FIRST_MS : keepAliveMs);
+    return this.served === 0
+      ? this.idleDeadline - requestHeadMs + DRAIN_FIRST_MS
+      : this.idleDeadline - keepAliveMs + READS_MS;
   }
 
   running(): readonly Http2Exchange[] {
@@ -301,6 +303,8 @@ export class Http2Connection implements FramesOwner, StreamsOwner<Http2Exchange>
   }
 }
 
+/** What the kernel has of a response takes a slow client less time to read; a window update after the end would cut it. */
+const READS_MS = 2_000;
 /** Time without a new request: longer than between the views of a page that is scrolled. */
 const PAUSE_MS = 5_000;
 /** A client that makes no pause gets so many times as many requests on a connection. */

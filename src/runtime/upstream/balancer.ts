@@ -17,6 +17,8 @@ export interface RequestFacts {
   readonly bound?: number | undefined;
   /** Whether it may be sent again if the server gives no response. */
   readonly repeatable: boolean;
+  /** Only a server at which nothing failed, and no backup; by default any that is left. */
+  readonly surely?: boolean | undefined;
 }
 
 /** The master's order about a server. */
@@ -154,11 +156,13 @@ export class Balancer {
     passedOver: ReadonlySet<number> | undefined,
     now: number,
   ): number {
-    const { bound } = facts;
+    const { bound, surely = false } = facts;
     const may = (i: number): boolean =>
-      passedOver?.has(i) !== true && this.isUsable(this.servers[i]!, risk, now);
+      passedOver?.has(i) !== true &&
+      this.isUsable(this.servers[i]!, risk, now) &&
+      !(surely && this.servers[i]!.suspect);
     if (bound !== undefined && may(bound)) return bound;
-    for (const backup of [false, true]) {
+    for (const backup of surely ? [false] : [false, true]) {
       const candidates = this.servers.flatMap((server, i) => (server.backup === backup && may(i) ? [i] : []));
       if (candidates.length > 0) return this.among(candidates, facts, now);
     }

@@ -12,14 +12,15 @@ import { coarseNow } from "../sockets/deadlines.js";
 import type { ClientInfo, HeaderList } from "../exchange/exchange.js";
 import type { Faults } from "../dispatch/workerContext.js";
 import type { UpstreamTlsContents } from "../tls/tlsContents.js";
-import { Balancer, type ServerOrder } from "./balancer.js";
+import { Balancer, type RequestFacts, type ServerOrder } from "./balancer.js";
 import { UpstreamPool } from "./pool.js";
 
 /** A request that needs a server. */
 export interface Asking {
   readonly client: ClientInfo;
   readonly headers: HeaderList;
-  readonly repeatable: boolean;
+  readonly repeatable: RequestFacts["repeatable"];
+  readonly surely: RequestFacts["surely"];
 }
 
 /** A worker's report about one server. */
@@ -94,7 +95,7 @@ export class UpstreamServers {
   }
 
   /** @returns the place of a server; -1 if there is none */
-  choose({ client, headers, repeatable }: Asking, passedOver?: ReadonlySet<number>): number {
+  choose({ client, headers, repeatable, surely }: Asking, passedOver?: ReadonlySet<number>): number {
     const { balance, sticky } = this.config;
     const { applicationCookie, cookie } = sticky ?? {};
     const session = applicationCookie === undefined ? undefined : cookieOf(headers, applicationCookie);
@@ -108,6 +109,7 @@ export class UpstreamServers {
       session,
       bound,
       repeatable,
+      surely,
     };
     return this.balancer.choose(facts, passedOver, coarseNow());
   }

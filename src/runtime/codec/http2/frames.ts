@@ -38,6 +38,11 @@ export class FrameReader {
 
   constructor(private readonly sink: FrameSink) {}
 
+  /** Whether a part of a frame has come. */
+  get isWithin(): boolean {
+    return this.held > 0 || this.left > 0;
+  }
+
   /**
    * Reads a chunk frame by frame.
    *
