@@ -232,27 +232,28 @@ test("a server that ends, and still accepts, costs no request that may be repeat
   expect([status, body]).toEqual([200, "b"]);
 });
 
-test("where no other server is known to work, a request goes again to the one that closed an idle connection", async () => {
-  const closing = (peer: Accepted, i: number): void =>
+/** Closes the first connection when a second request comes on it, as if the connection had been idle for too long. */
+const closing =
+  (text: string) =>
+  (peer: Accepted, i: number): void =>
     void peer.socket.on("data", () =>
-      i === 0 && peer.received.split("GET /").length === 3 ? peer.socket.destroy() : peer.send(response("a")),
+      i === 0 && peer.received.split("GET /").length === 3
+        ? peer.socket.destroy()
+        : peer.send(response(text)),
     );
-  await start(["refuses", closing]);
+
+test("where no other server is known to work, a request goes again to the one that closed an idle connection", async () => {
+  await start(["refuses", closing("a")]);
   // The first one finds that the other server refuses.
   for (let i = 0; i < 3; i++) expect(await victim()).toBe(200);
   expect(servers[0]!.received.split("GET /")).toHaveLength(5);
 });
 
-test("a session stays at a server that has closed an idle connection", async () => {
-  const closing =
-    (text: string) =>
-    (peer: Accepted, i: number): void =>
-      void peer.socket.on("data", () =>
-        i === 0 && peer.received.split("GET /").length === 3
-          ? peer.socket.destroy()
-          : peer.send(response(text)),
-      );
-  await start([closing("a"), closing("b")], { sticky: { applicationCookie: "sessionid" } });
+test.each<[what: string, more: Partial<UpstreamInput>]>([
+  ["a session", { sticky: { applicationCookie: "sessionid" } }],
+  ["a client that is bound by its address", { balance: "clientAddress" }],
+])("%s stays at a server that has closed an idle connection", async (_, more) => {
+  await start([closing("a"), closing("b")], more);
   const get = async (): Promise<string> =>
     (await exchange(front.plainPort, request("GET / HTTP/1.1\r\nCookie: sessionid=7"))).body;
   const server = await get();

@@ -22,7 +22,8 @@ export const limits = z
       1_000_000,
       "connections",
       "Most connections of one client (IPv4 address or IPv6 /48 network), per worker; a further connection takes the " +
-        "place of a waiting connection of this client, or else is closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables " +
+        "place of a waiting connection of this client, or else is closed at once. " +
+        "Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables " +
         "the limit. If `connectionsMax` follows from memory, the default is at most half of it.",
     ),
     keepAliveRequestsMax: count(

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { ListenerConfig } from "../../model/serving.js";
+import type { ListenerConfig } from "../../model/index.js";
 import { coarseNow, sweepRegularly } from "../sockets/deadlines.js";
 import { guarded, type Guarded } from "../sockets/guarded.js";
 import type { Secured } from "../tls/certificateServers.js";
@@ -20,7 +20,8 @@ interface ClientConnection extends Guarded {
   readonly socket: Socket | TLSSocket;
   /**
    * Since when it waits for a request, by the coarse clock; Infinity if it has one, or a part of one. 10 s are added while it
-   * waits for its first one, since a client sends a request again only on a connection that was used before.
+   * waits for its first one, since a client sends a request again only on a connection that was used before; HTTP/2 adds the
+   * time that its client may still take to read a response.
    */
   readonly waitsSince: number;
   /** Requests whose responses are not over. */

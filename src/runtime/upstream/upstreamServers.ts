@@ -16,11 +16,9 @@ import { Balancer, type RequestFacts, type ServerOrder } from "./balancer.js";
 import { UpstreamPool } from "./pool.js";
 
 /** A request that needs a server. */
-export interface Asking {
+export interface Asking extends Pick<RequestFacts, "repeatable" | "surely"> {
   readonly client: ClientInfo;
   readonly headers: HeaderList;
-  readonly repeatable: RequestFacts["repeatable"];
-  readonly surely: RequestFacts["surely"];
 }
 
 /** A worker's report about one server. */
